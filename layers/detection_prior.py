@@ -13,7 +13,7 @@ import numpy as np
 from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats
 from .base import Op
-from .budget import steps
+from .budget import require, steps
 from .movement import listed, shape_of
 
 F = np.float32
@@ -52,12 +52,16 @@ class Priors(Op):
         length: Size = ANY if grid is None else grid.count * (boxes * 4)
         return (Tensor(ElementType.F32, Shape((2, length))),)
 
+    def check_room(self, rows: int, columns: int, boxes: int) -> None:
+        """Refuse more memory than is allowed for the centres and sides, and for the boxes."""
+        require(8 * (boxes + 1) * (rows + columns) + 80 * boxes * rows * columns)
+
     def with_variances(self, boxes: Array) -> Array:
         """The boxes, and below them the variance of each side."""
         variances = np.array(self.deviations() or (0.1,), F)
         if variances.size not in (1, 4):
             raise IRError(f"{variances.size} variances, there are 1 or 4")
-        return np.stack([boxes, np.resize(variances, boxes.size)])
+        return np.stack([boxes, np.tile(variances, boxes.size // variances.size)])
 
 
 class PriorBoxV1(Priors):
@@ -116,6 +120,7 @@ class PriorBoxV1(Priors):
         else:
             steps, offset = np.array([step, step], F), F(self.offset)
         boxes = [*self.dense(), *self.sized(least)]
+        self.check_room(height, width, len(boxes))
         sides = np.array([box[:4] for box in boxes], F).reshape(-1, 4)
         x = (np.arange(width, dtype=F) + offset)[:, None] * steps[0] + sides[:, 0]
         y = (np.arange(height, dtype=F) + offset)[:, None] * steps[1] + sides[:, 1]
@@ -214,6 +219,7 @@ class PriorBoxClusteredV1(Priors):
 
     def run(self, output_size: Array, image_size: Array) -> tuple[Array, ...]:
         rows, columns = (int(n) for n in output_size)
+        self.check_room(rows, columns, self.count())
         image = np.array(image_size[::-1], F)
         steps: Array = np.array([self.step_w or self.step, self.step_h or self.step], F)
         if not steps.any():

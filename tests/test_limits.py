@@ -216,6 +216,8 @@ def model_of(kind: str, version: str, inputs: list[Any], attributes: dict[str, A
 
 IMAGE = np.ones((1, 1, 4, 4), np.float32)
 BOX = np.array([[0, 0, 3, 3]], np.float32)
+#: A grid whose boxes with their variances have room, what is made on the way to them has not.
+LINE = [np.array([1, 600_000]), np.array([10, 10])]
 ROI = {
     "pooled_h": 2, "pooled_w": 2, "sampling_ratio": 20_000, "spatial_scale": 1.0, "mode": "max",
     "aligned_mode": "half_pixel",
@@ -233,6 +235,8 @@ ROI = {
             [IMAGE, np.array([1, 1, 2, 2]), np.array([0, 0, 30_000, 30_000]), np.array([0] * 4)],
             {},
         ),
+        ("PriorBox", "opset8", LINE, {"min_size": "2.0", "offset": 0.5}),
+        ("PriorBoxClustered", "opset1", LINE, {"width": "4", "height": "2", "offset": 0.5}),
     ],
 )  # fmt: skip
 def test_large_arrays_that_lie_between_are_refused(
