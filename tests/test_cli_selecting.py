@@ -116,9 +116,15 @@ def test_one_model_within_limits_prints_what_it_prints(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited there")
 def test_what_one_model_may_not_take_is_told(folder: Path, call: Call) -> None:
-    code, out, err = call("show", "model.xml", "--max-memory", "1K")
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2,))
+    for _ in range(4000):  # more than what a process has at hand
+        x = net.add("ReLU", "opset1", [x])
+    net.result(x)
+    ir.write(net.model(), "large.xml")
+    code, out, err = call("show", "large.xml", "--max-memory", "1K")
     assert (code, out) == (4, "")
-    assert "model.xml: error: there is not enough memory" in err
+    assert "large.xml: error: there is not enough memory" in err
     code, out, err = call("bench", "model.xml", "--runs", "1000000", "--max-seconds", "0.1")
     assert (code, out) == (4, "")
     assert "more than 0.1 seconds are wanted" in err

@@ -205,9 +205,9 @@ MADE: list[tuple[Making, str]] = [
     (lambda net, x: net.parameter("z", "float32", [1]), 'z.* write "f32"'),
     (lambda net, x: net.parameter("z", object(), [1]), "is not an element type"),  # type: ignore[arg-type]
     (lambda net, x: net.parameter("z", "f32", [1, -2]), '"z".* a size of -2'),
-    (lambda net, x: net.constant([1, [2]]), "inhomogeneous"),
-    (lambda net, x: net.constant(None), "None is no value of a constant"),
-    (lambda net, x: net.constant(object()), "is no value of a constant"),
+    (lambda net, x: net.constant([1, [2]]), "rows of the value are of different lengths"),
+    (lambda net, x: net.constant(None), "the value is no array of numbers or text"),
+    (lambda net, x: net.constant(object()), "the value is no array of numbers or text"),
     (lambda net, x: net.constant([300], "u8"), "has 300, which u8 does not hold"),
     (lambda net, x: net.constant([1.5], "i32"), "has 1.5, which i32 does not hold"),
     (lambda net, x: net.constant([1.5], "foo"), '"foo" is not an element type'),
@@ -244,7 +244,7 @@ def test_types_are_named_as_numpy_and_python_do() -> None:
         (["check", "m.xml", "--in-place"], "--in-place is where --fix writes to"),
         (["run", "m.xml", "--tolerance", "nan"], "'nan' is not a number"),
         (["compare", "m.xml", "--tolerance", "nan"], "'nan' is not a number"),
-        (["show", ""], "the path of the model is empty"),
+        (["show", ""], "the name of a file is empty"),
     ],
 )
 def test_an_option_that_means_nothing_is_refused(
