@@ -91,7 +91,7 @@ def test_of_integers_the_nearest_is_taken(
     name: str, attributes: dict[str, str], axes: list[int], kind: str
 ) -> None:
     if (name, kind) == ("NormalizeL2V1", "i4"):
-        pytest.skip("OpenVINO has none")
+        kind = "i1"  # of the other OpenVINO has none
     numbers = np.random.default_rng(1).integers(0 if kind == "u1" else -20, 20, (1, 2, 2, 4))
     inputs = [numbers.astype(kind), *([np.array(axes)] if axes else [])]
     call = Call(name, inputs, attributes, const=(1,) if axes else ())
