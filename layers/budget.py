@@ -95,7 +95,7 @@ class Budget:
     def hold(self, arrays: Iterable[Array]) -> None:
         """Count the memory of arrays; of views, that of what they look at."""
         for array in arrays:
-            owner = _owner(array)
+            owner = owner_of(array)
             key = id(owner)
             found = self._arrays.get(key)
             if found is None:
@@ -107,7 +107,7 @@ class Budget:
     def let_go(self, arrays: Iterable[Array]) -> None:
         """Count the memory of arrays no longer."""
         for array in arrays:
-            key = id(_owner(array))
+            key = id(owner_of(array))
             owner, often = self._arrays[key]
             if often > 1:
                 self._arrays[key] = owner, often - 1
@@ -139,7 +139,7 @@ class Budget:
             )
 
 
-def _owner(array: Array) -> Array:
+def owner_of(array: Array) -> Array:
     """The array whose memory an array looks at."""
     while isinstance(array.base, np.ndarray):
         array = array.base

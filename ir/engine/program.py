@@ -37,7 +37,6 @@ from ..execution import (
     aliases,
     check_inputs,
     refuse_unknown,
-    unshared_copy,
 )
 from ..faces import Shown
 from ..inference import Inferred, Shapes, infer, output_array
@@ -46,6 +45,7 @@ from .handing_out import handing_out
 from .hopes import LoosenedError
 from .kept_plans import KeptPlans
 from .means import Memory, kept_weights, means
+from .memory import unshared_copy
 from .patterns import Pattern, Patterns, openness, takes_texts
 from .plan import Constants, Node, build, cut_regions
 from .planned import Hurry, Planned, ready

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .interpreter import read_variable as read_variable
     from .interpreter import refuse_unknown as refuse_unknown
     from .interpreter import run as run
-    from .interpreter import unshared_copy as unshared_copy
     from .interpreter import wanted_names as wanted_names
     from .variables import State as State
     from .variables import Variables as Variables
@@ -43,8 +42,7 @@ __getattr__, __dir__ = face(
         "filling": "fill is_filling",
         "interpreter": (
             "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases answered "
-            "by_definition check_inputs infer_for read_variable refuse_unknown run "
-            "unshared_copy wanted_names"
+            "by_definition check_inputs infer_for read_variable refuse_unknown run wanted_names"
         ),
         "variables": "State Variables",
     },

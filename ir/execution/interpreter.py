@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ...layers.base import Kernel, Op
-from ...layers.budget import budget, within
+from ...layers.budget import budget, owner_of, within
 from ...layers.casting import (
     aligned,
     as_computed,
@@ -169,22 +169,16 @@ def _run(
     walk = Interpreter(model, wanted.values(), order, inferred)
     found = walk(arrays, {} if state is None else state, trace)
     # Definitions may hand on what they were given: who writes to an output changes nothing else.
-    taken = [*arrays.values(), *({} if state is None else state).values()]
+    lent = [*arrays.values(), *({} if state is None else state).values()]
+    owners = {id(owner_of(array)) for array in lent}
     handed = {}
     for name, (layer, index) in wanted.items():
         made = output_array(model, found[layer.id][index], inferred.of(layer)[index].type)
-        handed[name] = unshared_copy(made, taken)
-        taken.append(handed[name])
+        if not made.flags.writeable or id(owner_of(made)) in owners:
+            made = made.copy()
+        owners.add(id(owner_of(made)))
+        handed[name] = made
     return Outputs(handed, aliases(model))
-
-
-def unshared_copy(array: Array, others: Iterable[Array], kind: np.dtype | None = None) -> Array:
-    """An array; a copy where its type differs, it overlaps others, is strided or read-only."""
-    shared = any(np.may_share_memory(array, other) for other in others)
-    flags = array.flags
-    if shared or kind not in (None, array.dtype) or not (flags.c_contiguous and flags.writeable):
-        return np.array(array, kind, order="C")
-    return array
 
 
 def infer_for(model: Model, arrays: Mapping[int, Array]) -> Inferred:

@@ -10,8 +10,7 @@ import numpy as np
 
 from ....layers.choice import choose
 from ....schemas import Array
-from ...execution import unshared_copy
-from ..memory import keep_what_is_freed_for
+from ..memory import keep_what_is_freed_for, unshared_copy
 from ..plan import MOVING, UNARY, Node, Value, is_function_of, stands_beside
 from ..workers import Part, spans
 from .activations import QUICK_POWERS
