@@ -346,7 +346,8 @@ class Shape:
         """Read OpenVINO's spelling of a partial shape, such as ``1,3,2..10,?``.
 
         Refuses what OpenVINO misreads silently (``-2``, ``5..2``, ``1..-1``, numbers beyond 64
-        bits). With ``symbols``, a word stands for a named unknown size.
+        bits) or refuses (``1 .. 4``). With ``symbols``, as people write it: blanks may stand in an
+        interval, and a word stands for a named unknown size.
         """
         body = text.strip()
         if body.startswith("[") and body.endswith("]"):
@@ -482,7 +483,7 @@ def _parse_size(field: str, text: str, symbols: bool) -> Size:
     if field.isascii() and field.isdigit():
         return _digits(field, text)
     found = _RANGE.fullmatch(field)
-    if found:
+    if found and (symbols or not any(map(str.isspace, field))):
         low = _digits(found[1], text) if found[1] else 0
         high = _digits(found[2], text) if found[2] else None
         if high is not None and high < low:
@@ -492,7 +493,10 @@ def _parse_size(field: str, text: str, symbols: bool) -> Size:
         return Dim(0, None, field)
     if not field:
         raise ValueError(f'shape "{text}" has an empty field')
-    raise ValueError(f'"{field}" in shape "{text}" is not a size (a number, ?, or low..high)')
+    blanks = " without blanks" if found else ""
+    raise ValueError(
+        f'"{field}" in shape "{text}" is not a size (a number, ?, or low..high{blanks})'
+    )
 
 
 def _digits(digits: str, text: str) -> int:

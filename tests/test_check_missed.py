@@ -46,6 +46,47 @@ def test_a_layout_of_another_rank_is_a_warning() -> None:
     assert found(ADD.replace(PORT, PORT + info), BIN) == {"IR242": "warning"}
 
 
+@pytest.mark.parametrize(("name", "value"), [
+    *[("old_api_map_order", v) for v in (
+        "", "0,1", "0, 1", "0 1", "+1,0", "1,0,", "1.5", "x", "0,x", "-1,0", ",", "0,,1", " ",
+        "0, ", str(2**64 - 1), str(2**64), "0" * 30 + "1", "9" * 5000,
+    )],
+    *[("old_api_map_element_type", v) for v in (
+        "f16", "F16", "FP16", "half", "undefined", "dynamic", "", " f16", "f16 ", "boolean",
+    )],
+    *[(name, v) for name in ("fused_names", "primitives_priority", "decompression", "precise",
+                             "memory_type", "preprocessing") for v in ("", "x")],
+])  # fmt: skip
+@pytest.mark.parametrize("place", ["port", "layer"])
+def test_values_of_metadata_are_refused_where_openvino_refuses_them(
+    name: str, value: str, place: str
+) -> None:
+    info = f'<rt_info><attribute name="{name}" version="0" value="{value}"/></rt_info>'
+    if place == "port":
+        xml = ADD.replace(PORT, PORT + info)
+    else:
+        xml = ADD.replace("</output>", "</output>" + info, 1)
+    assert ("IR243" in found(xml, BIN)) != reads(xml, BIN)
+
+
+@pytest.mark.parametrize("kind", ["f32", "F32", "FP32", "fp32", "float"])
+@pytest.mark.parametrize("layer", ["Parameter", "Const"])
+def test_spellings_of_types_are_refused_where_openvino_refuses_them(kind: str, layer: str) -> None:
+    before, after = ADD.split(f'type="{layer}"')
+    xml = before + f'type="{layer}"' + after.replace('"f32"', f'"{kind}"', 1)
+    assert xml.count(f'"{kind}"') >= 1
+    assert ("IR404" in found(xml, BIN)) != reads(xml, BIN)
+
+
+@pytest.mark.parametrize("size", [
+    "1..2", "1 ..2", "1.. 2", "1 .. 2", " 1..2", "1..2 ", "..2", ".. 2", "1..", "? ", " -1",
+])  # fmt: skip
+def test_intervals_are_refused_where_openvino_refuses_them(size: str) -> None:
+    xml = ADD.replace('shape="1,2"', f'shape="{size},2"', 1)
+    assert xml != ADD
+    assert ("IR404" in found(xml, BIN)) != reads(xml, BIN)
+
+
 @pytest.mark.parametrize("zero", [0xFF10, 0x0660, 0x0966], ids=["wide", "arabic", "devanagari"])
 @pytest.mark.parametrize(("kind", "version", "name", "value", "shapes"), [
     ("Clamp", "opset1", "max", "6", [(2,)]),

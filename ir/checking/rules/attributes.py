@@ -17,6 +17,7 @@ from ....schemas.printing import shown
 from . import known
 from .loose import Examined, LooseLayer, LooseModel
 from .note import Note, listed
+from .weights import element_type
 
 #: Read on any layer as further information; and what broadcasting of kind pdpd adds.
 _FREE = frozenset({"PrimitivesPriority", "alt_width", "auto_broadcast.auto_broadcast_axis"})
@@ -199,6 +200,15 @@ def _values(node: LooseLayer, kind: type[Op]) -> tuple[Op | None, list[Note]]:
     if kind.xml_type == "Const" and "value" in node.data:
         values.setdefault("offset", "0")
         values.setdefault("size", "0")
+    written = values.get("element_type", "")
+    if kind.xml_type == "Const" and written != written.lower() and element_type(node) is not None:
+        notes.append(
+            Note(
+                "IR404", f"element_type={shown(written)} of {kind.spec()} is in capitals, which "
+                "OpenVINO refuses of constants", node.data_element, node, "element_type",
+                f"write {shown(written.lower())}",
+            )
+        )  # fmt: skip
     for name, _, _ in kind._choices():
         text = values.get(name)
         if text is not None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ....schemas import ElementType
 from ....schemas.printing import shown
 from . import known
 from .loose import LooseLayer, LooseModel, whole
@@ -20,6 +21,11 @@ _READ = frozenset(
      "old_api_map_element_type", "memory_type", "preprocessing", "precise",
      "DisablePrecisionConversion"}
 )  # fmt: skip
+#: Those with values that OpenVINO reads at once, and what to write.
+_VALUES = {
+    "old_api_map_order": 'write the axes in their order, such as "0,3,1,2", or remove it',
+    "old_api_map_element_type": "write one such as f16, or remove it",
+}
 #: The name of an axis in a layout.
 _AXIS = re.compile(r"_*[A-Za-z0-9][A-Za-z0-9_]*")
 _REFUSED = frozenset({"DisableConstantFolding", "nms_selected_indices", "strides_propagation"})
@@ -71,11 +77,30 @@ def entries(section: etree._Element, node: LooseLayer, rank: int | None = None) 
             )  # fmt: skip
         if name == "layout":
             yield from layout(child, node, rank)
+        elif name in _VALUES and not _readable(name, child.get("value")):
+            yield Note(
+                "IR243", f"value={shown(child.get('value') or '')} of rt_info attribute {name} "
+                f"makes OpenVINO refuse the model", child, node, "value", _VALUES[name],
+            )  # fmt: skip
         if child.get("version", "0") != "0":
             yield Note(
                 "IR232", f"rt_info attribute {name} version {shown(child.get('version'))} is not "
                 "known and is ignored", child, node, "version",
             )  # fmt: skip
+
+
+def _readable(name: str, value: str | None) -> bool:
+    """Whether OpenVINO takes the value of an attribute of `_VALUES`; it takes none at all."""
+    if value is None:
+        return True
+    if name == "old_api_map_order":  # what follows a number, up to the comma, is not looked at
+        fields = value.removesuffix(",").split(",") if value else []
+        found = [re.match(r"\s*0*([0-9]{1,20})(?![0-9])", field) for field in fields]
+        return all(number is not None and int(number[1]) < 2**64 for number in found)
+    try:
+        return ElementType.parse(value) is not None
+    except ValueError:
+        return False
 
 
 def keys(section: etree._Element) -> Iterator[Note]:
