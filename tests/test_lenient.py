@@ -60,6 +60,17 @@ BROKEN = [
     (net() + "<net/>", (27, 1, "after the root"), "x"),
     (net() + "\0\0", (27, 1, "NUL"), "x"),
     (net().replace("<net ", '<net xmlns="urn:x" '), (2, 6, "namespace"), "x"),
+    (net().replace("<layers>", '<layers xmlns="urn:x">'), (3, 10, "namespace"), "x"),
+    (net().replace("<edges>", "<edges xmlns = 'urn:x'>"), (22, 9, "namespace"), "x"),
+    (
+        net().replace("<data ", '<data xmlns="y" xmlns:q="q" q:a="1" '),
+        (5, 10, "namespace"),
+        "x",
+    ),
+    (net().replace("<layer ", '<layer q:x="1" ', 1), (4, 10, '"q"'), "x"),
+    (net(info='<q:b value="1"><c /></q:b>'), (25, 12, '"q"'), "x"),
+    (net(info='<b xmlns:q="u"><q:c q:d="" /></b><q:c />'), (25, 45, '"q"'), "x"),
+    (net(info='<b xmlns:q="u" q:c:d="" />'), (25, 26, '"q"'), "x"),
     (net(info="<a>1 & 2</a>"), (25, 16, '"&"'), "x"),
     (net(info="<!-- a -- b -->"), (25, 11, "comment"), "x"),
 ]

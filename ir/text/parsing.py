@@ -11,6 +11,7 @@ import re
 from lxml import etree
 
 from ...schemas import UnreadableError, Where
+from .breach import BROKEN, said
 from .encoding import encoding_of, is_plain
 from .other_kinds import SEARCHED, other_kind
 from .positions import position
@@ -30,7 +31,7 @@ def _broken(
         return UnreadableError(other[0], Where(file, 1, 1), other[1])
     line, column = error.position
     place = Where(file, line or 1, column or 1)
-    message = (error.msg or "not XML").split(", line ")[0]
+    message = said(error)
     if (error.msg or "").startswith("Excessive depth"):
         what = f"elements are nested more than {_DEEPEST} deep"
         return UnreadableError(what, place, "take out the levels that say nothing (IR114)")
@@ -50,7 +51,7 @@ def _broken(
             hint = LENIENT
         if first is not None and first.hint:
             hint = f"{first.hint}; {hint}"
-    return UnreadableError(f"not well-formed XML: {message}", place, hint)
+    return UnreadableError(BROKEN + message.removeprefix(BROKEN), place, hint)
 
 
 def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Element:
@@ -69,18 +70,29 @@ def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Elem
     if root.getroottree().docinfo.internalDTD is not None:
         raise UnreadableError("a DOCTYPE is not allowed", Where(file, 1, 1))
     tag = str(root.tag)
-    if tag.lower() != "net":
-        local = etree.QName(tag)
-        if local.namespace is not None and local.localname.lower() == "net" and not root.prefix:
-            raise UnreadableError(
-                f'<net> is in the namespace "{local.namespace}", an IR has none',
-                _root_place(root, source, file),
-                None if lenient else LENIENT,
-            )
+    if root.prefix is None and etree.QName(tag).localname.lower() == "net":
+        if b"xmlns" in source:
+            _refuse_namespaces(root, source, file, lenient)
+    else:
         raise UnreadableError(
             f"the root element is <{tag}>, an IR has <net>", _root_place(root, source, file)
         )
     return root
+
+
+def _refuse_namespaces(
+    root: etree._Element, source: bytes, file: str | None, lenient: bool
+) -> None:
+    """Refuse elements without a prefix that are in a namespace: they are not what they seem."""
+    for element in root.iter("*"):
+        if element.prefix is None and str(element.tag).startswith("{"):
+            name = etree.QName(element)
+            line, column = position(source, element) or (element.sourceline, None)
+            raise UnreadableError(
+                f'<{name.localname}> is in the namespace "{name.namespace}", an IR has none',
+                Where(file, line, column),
+                None if lenient else LENIENT,
+            )
 
 
 def _root_place(root: etree._Element, source: bytes, file: str | None) -> Where:

@@ -27,6 +27,9 @@ _ATTRIBUTE = re.compile(r"(\s++)([^\s=<>\"'/]++)(\s*+=\s*+)(\"[^\"]*+\"|'[^']*+'
 _LOOSE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,8}|#x[0-9a-fA-F]{1,8});)")
 _NUMERIC = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,8}));")
 _FORBIDDEN = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+#: Prefixes that an element declares; those that each document has.
+_DECLARED = re.compile(r"\sxmlns:([^\s=<>\"'/:]++)\s*+=")
+_BOUND = frozenset({"xml", "xmlns"})
 _DECLARATION = re.compile(r"(\s*)(<\?xml\s[^>]*\?>)")
 
 
@@ -36,6 +39,14 @@ class Repair(NamedTuple):
     line: int
     column: int
     message: str
+
+
+class _Open(NamedTuple):
+    """An element that has begun: its name, what is written, and the prefixes that are declared."""
+
+    name: str
+    written: str
+    bound: frozenset[str]
 
 
 def repair(source: bytes) -> tuple[bytes, list[Repair]]:
@@ -54,6 +65,7 @@ class _Mender:
         self.repairs: list[Repair] = []
         self.text = ""
         self._place, self._line, self._start = 0, 1, 0
+        self._open: list[_Open] = []
         self.text = self.decode(source)
 
     def report(self, position: int, message: str) -> None:
@@ -115,11 +127,11 @@ class _Mender:
             # The text is handed on as UTF-8, the encoding may have been another.
             out.append(declared[1] if declared[1] else '<?xml version="1.0"?>')
             position = declared.end()
-        depth, rooted = 0, False
+        rooted = False
         while position < len(text):
             start = text.find("<", position)
             start = len(text) if start < 0 else start
-            if rooted and depth == 0:
+            if rooted and not self._open:
                 rest = text[position:]
                 if rest.strip() and not _only_comments(rest):
                     first = position + len(rest) - len(rest.lstrip())
@@ -139,13 +151,11 @@ class _Mender:
                 out.append(self.special(token))
                 continue
             if token["end"]:
-                depth -= 1
-                out.append(token[0])
+                name, written, _ = self._open.pop() if self._open else ("", "", _BOUND)
+                out.append(token[0] if token["name"] != name else f"</{written}{token['rest']}>")
                 continue
-            out.append(self.tag(token, root=not rooted))
+            out.append(self.tag(token))
             rooted = True
-            if not token["rest"].endswith("/"):
-                depth += 1
         return "".join(out)
 
     def special(self, token: re.Match[str]) -> str:
@@ -191,9 +201,13 @@ class _Mender:
             text = _NUMERIC.sub(number, text)
         return self.characters(text, position)
 
-    def tag(self, token: re.Match[str], root: bool) -> str:
+    def tag(self, token: re.Match[str]) -> str:
         """A start tag: each attribute once, its value as XML wants it."""
         rest, begin = token["rest"], token.start("rest")
+        bound = self._open[-1].bound if self._open else _BOUND
+        if "xmlns:" in rest:
+            bound = bound.union(_DECLARED.findall(rest))
+        tag = self.name(token["name"], token.start("name"), bound)
         seen: set[str] = set()
         out: list[str] = []
         end = 0
@@ -205,14 +219,25 @@ class _Mender:
                 self.report(place, f'attribute "{name}" twice, the first counts')
                 continue
             seen.add(name)
-            if root and name == "xmlns":
+            if name == "xmlns":
                 self.report(place, "a namespace, which an IR has not")
                 continue
+            name = self.name(name, place, bound)
             inner = self.words(value[1:-1], begin + found.start(4) + 1, attribute=True)
             out.append(f"{found[1]}{name}{found[3]}{value[0]}{inner}{value[0]}")
+        if not rest.endswith("/"):
+            self._open.append(_Open(token["name"], tag, bound))
         if rest[end:].strip().strip("/"):
             return token[0]  # the parser will say what is wrong
-        return f"<{token['name']}{''.join(out)}{rest[end:]}>"
+        return f"<{tag}{''.join(out)}{rest[end:]}>"
+
+    def name(self, name: str, position: int, bound: frozenset[str]) -> str:
+        """A name, with a dot for each colon where what is before it is no declared prefix."""
+        prefix, colon, local = name.partition(":")
+        if not colon or (prefix in bound and local and ":" not in local):
+            return name
+        self.report(position, f'the prefix "{prefix}", which is not declared')
+        return name.replace(":", ".")
 
 
 _ASIDE = re.compile(r"\s++|<!--.*?-->|<\?.*?\?>", re.DOTALL)

@@ -11,7 +11,7 @@ from lxml import etree
 
 from ...schemas import Where
 from .attributes import attributes_of
-from .breach import TOLERATED, Breach
+from .breach import TOLERATED, Breach, said
 from .encoding import mark_of, taken_as
 from .other_kinds import other_kind
 from .scanner import Scanner
@@ -243,7 +243,7 @@ class Source:
             self.breaches.append(breach._replace(offset=(breach.offset or 0) + moved))
         if not scan.breaches and not self.breaches:
             line, column = getattr(failed, "position", (1, 1))
-            self._tell("IR101", f"not well-formed XML: {failed}", self._offset(line, column))
+            self._tell("IR101", said(failed), self._offset(line, column))
 
     def _excess(self) -> None:
         """Tell what made the parser ask for more than its usual limits."""

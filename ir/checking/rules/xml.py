@@ -34,14 +34,22 @@ def rules(source: Source) -> Iterator[Note]:
         )  # fmt: skip
         return
     yield from version(root)
-    name = etree.QName(root)
-    if name.namespace is not None:
-        yield Note(
-            "IR113", f"<net> is in the namespace {shown(name.namespace)}, an IR has none", root,
-            None, "xmlns", "remove xmlns",
-        )  # fmt: skip
-        for element in root.iter("*"):
-            element.tag = etree.QName(element).localname
+    yield from namespaces(root)
+
+
+def namespaces(root: etree._Element) -> Iterator[Note]:
+    """A default namespace; elements have their plain names from then on, as for OpenVINO."""
+    told = False
+    for element in root.iter("*"):
+        if element.prefix is None and str(element.tag).startswith("{"):
+            name = etree.QName(element)
+            if not told:
+                told = True
+                yield Note(
+                    "IR113", f"<{name.localname}> is in the namespace {shown(name.namespace)}, an "
+                    "IR has none", element, None, "xmlns", "remove xmlns",
+                )  # fmt: skip
+            element.tag = name.localname
 
 
 def version(root: etree._Element) -> Iterator[Note]:
