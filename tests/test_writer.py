@@ -214,6 +214,24 @@ def test_edits_line_by_line() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_an_edited_document_keeps_its_kind_of_lines(encoding: str) -> None:
+    text = SMALL.replace('<?xml version="1.0"?>', f'<?xml version="1.0" encoding="{encoding}"?>')
+
+    def edited(source: str) -> str:
+        model = ir.loads(source.encode(encoding))
+        model.layer("y").name = "z\na\r\nb"
+        model.rt_info.set("framework", "demo")  # type: ignore[union-attr]  # it is there
+        model.add(ir.Layer("ReLU", "opset1", "new", outputs=[ir.Port(0, "FP32", (1, 4))]))
+        return ir.dumps(model)[0].decode(encoding)
+
+    plain = edited(text)
+    assert plain.count("\n") > text.count("\n")
+    windows = edited(text.replace("\n", "\r\n"))
+    assert windows == plain.replace("\n", "\r\n")
+    assert ir.loads(windows.encode(encoding)).layer("z\na\r\nb").id == 7
+
+
 def test_insert_a_layer_and_a_constant() -> None:
     model = ir.loads(SMALL)
     relu = model.layer("y")

@@ -414,9 +414,11 @@ class Patch:
         places = dict(zip(self.pieces, rest, strict=True))
         compact = b" />" not in self.source and b"/>" in self.source
         out = [self.source[:begin]]
+        line = self.source.find(b"\n")
+        newline = "\r\n" if b"\r" in self.source[max(line - 2, 0) : max(line, 0)] else "\n"
 
         def say(text: str) -> None:
-            out.append(text.encode(encoding, "xmlcharrefreplace"))
+            out.append(text.replace("\n", newline).encode(encoding, "xmlcharrefreplace"))
 
         def element(node: etree._Element, depth: int) -> None:
             place = places.get(node)
