@@ -14,7 +14,7 @@ import numpy as np
 
 from ....layers.budget import fits
 from ....schemas import Array
-from ..memory import is_wished, shelved, side_by_side
+from ..memory import copy_into, is_wished, shelved, side_by_side
 from ..plan import Node, Plan, constant
 from ..workers import HalfProducts, half_products
 
@@ -77,7 +77,7 @@ def _halves(numbers: Array, library: HalfProducts, *, turned: bool) -> Array | N
         if not by_columns:
             gaps = owner.reshape(along.shape).swapaxes(-1, -2)
             owner = np.frombuffer(side_by_side(2 * along.size).data, np.float16)
-            np.copyto(owner.reshape(gaps.shape), gaps)
+            copy_into(owner.reshape(gaps.shape), gaps)
         if is_wished():
             owner = shelved(owner)
             owner = owner.base if isinstance(owner.base, np.ndarray) else owner

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from ....schemas import Array
-from ..memory import side_by_side
+from ..memory import copy_into, side_by_side
 from ..workers import Part
 
 #: The bytes of a line, and the numbers.
@@ -30,7 +30,7 @@ def laid_out(array: Array) -> Array:
     if array.flags.c_contiguous and not array.ctypes.data % BYTES:
         return array
     found = on_lines(*array.shape)
-    np.copyto(found, array)
+    copy_into(found, array)
     return found
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....schemas import Array
-from ..memory import is_wished, shelved, side_by_side
+from ..memory import copy_into, is_wished, shelved, side_by_side
 from ..plan import Beside, Compressed
 from ..workers import spans
 from .blocks import Scratch
@@ -85,7 +85,7 @@ def streamed(packed: Compressed, *, transposed: bool) -> Streamed:
         cut = [piece[some] for piece in levels for some in column_pieces(together * each)]
         place = 0
         for some in cut:
-            np.copyto(whole[place : place + some.size].reshape(count, len(some)), some.T)
+            copy_into(whole[place : place + some.size].reshape(count, len(some)), some.T)
             place += some.size
         if is_wished():
             whole = shelved(whole)

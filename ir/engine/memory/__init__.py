@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .slabs import private as private
     from .slabs import side_by_side as side_by_side
     from .slabs import together as together
+    from .turning import copy_into as copy_into
     from .turning import in_blocks as in_blocks
     from .turning import in_runs as in_runs
     from .turning import lies_in as lies_in
@@ -39,7 +40,7 @@ __getattr__, __dir__ = face(
         "in_turn": "InTurn",
         "shelf": "is_wished shared_weights shelved",
         "slabs": "private side_by_side together",
-        "turning": "in_blocks in_runs lies_in straight_copy",
+        "turning": "in_blocks in_runs lies_in copy_into straight_copy",
         "views": "CUTTING root_of",
     },
 )

@@ -6,6 +6,7 @@ takes one of each cache line, and comes back for the next when that is gone.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from math import prod
 
@@ -16,6 +17,9 @@ from ....schemas import Array
 
 #: Bytes of a block, about what the first cache holds; the least and the most numbers of its lines.
 BLOCK, FEWEST, MOST = 48 << 10, 64, 512
+#: The first cache keeps a line in one of so many places, by where it lies, and so many in each. Of
+#: 12 that newer processors keep there they lose little to 8: a tenth, of four times the time.
+PLACES, WAYS = 64, 8
 #: So many lines of the fewest numbers stay in the second cache.
 LINES = 1024
 #: Lines of at most so many numbers are written a place at a time.
@@ -49,6 +53,7 @@ def in_blocks(source: Array, target: Array) -> list[tuple[Array, Array]]:
         return [(source, target)]
     lines = prod(shape[across:inner])
     count = min(max(BLOCK // (lines * target.itemsize), FEWEST), MOST)
+    count = _side_by_side(abs(taken[inner]), count)
     views = as_strided(source, shape, taken), as_strided(target, shape, put)
     runs = product(_runs(shape[across], LINES), _runs(shape[inner], count))
     found = []
@@ -56,6 +61,27 @@ def in_blocks(source: Array, target: Array) -> list[tuple[Array, Array]]:
         cut = (*[slice(None)] * across, rows, *[slice(None)] * (inner - across - 1), columns)
         found.append((views[0][cut], views[1][cut]))
     return found
+
+
+@cache
+def _side_by_side(apart: int, most: int) -> int:
+    """How many cache lines, so many bytes apart, the first cache holds at once, of so many.
+
+    Those that lie a large power of two apart are all kept in the same few places.
+    """
+    kept = [0] * PLACES
+    for number in range(most):
+        place = number * apart // NEAR % PLACES
+        if kept[place] == WAYS:
+            return number
+        kept[place] += 1
+    return most
+
+
+def copy_into(target: Array, source: Array) -> None:
+    """Copy an array to another of its shape, in blocks where its axes lie in another order."""
+    for given, into in in_blocks(source, target):
+        np.copyto(into, given)
 
 
 def in_runs(source: Array, target: Array) -> tuple[Array, Array]:
