@@ -11,7 +11,7 @@ from vinoir import ir
 from vinoir.ir.engine import outside
 from vinoir.ir.engine.memory import Growing
 from vinoir.ir.engine.plan import unrolling
-from vinoir.schemas import Shape
+from vinoir.schemas import IRError, Shape
 
 ov = pytest.importorskip("openvino")
 import openvino.opset13 as ops  # noqa: E402  # only where openvino is there
@@ -331,3 +331,81 @@ def test_a_loop_appends_to_what_it_keeps(
     for found, wanted in held:
         for ours, right in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(ours, right)
+
+
+def assigning(kind: str, *, within: bool, grows: bool = False) -> Any:
+    """A body, or the model itself, assigns what it is given; later layers reuse the memory.
+
+    Args:
+        kind: of the layer with the body: Loop or If.
+        within: whether it is assigned in a body at all.
+        grows: whether what is assigned is the sum of all that was given.
+    """
+    import openvino.opset6 as older
+
+    x, sizes = parameter("2,3"), parameter("2", ov.Type.i64)
+    twice = ops.matmul(x, ops.constant(np.eye(3, dtype="f4") * 2), False, False)
+    given = parameter("2,3") if within else twice
+    start = ops.constant(np.zeros((2, 3), "f4"))
+    read = older.read_value(start, "v", ov.Type.f32, ov.PartialShape([2, 3]))
+    assign = older.assign(ops.add(read, given) if grows else given, "v")
+    yes = ops.constant(np.array(True))
+    if not within:
+        found, sinks = read, [assign]
+    elif kind == "Loop":
+        body = ov.Model([ops.result(yes), ops.result(read)], [assign], [given], "body")
+        made = ops.loop(ops.constant(np.int64(1)), yes)
+        made.set_function(body)
+        made.set_special_body_ports([-1, 0])
+        made.set_invariant_input(given, twice.output(0))
+        found, sinks = made.get_iter_value(body.results[1].output(0), -1), []
+    else:
+        other = parameter("2,3")
+        sides = [ov.Model([ops.result(read)], [assign], [given], "then"),
+                 ov.Model([ops.result(ops.negative(other))], [other], "else")]  # fmt: skip
+        total = ops.reduce_sum(sizes, ops.constant([0]), keep_dims=False)
+        made = ops.if_op(ops.greater(total, ops.constant(0)).output(0))
+        for place, side in enumerate(sides):
+            (made.set_then_body, made.set_else_body)[place](side)
+        made.set_input(twice.output(0), given, other)
+        found, sinks = made.set_output(sides[0].results[0], sides[1].results[0]), []
+    later = twice
+    for _ in range(3):
+        later = ops.softmax(
+            ops.matmul(later, ops.constant(np.eye(3, dtype="f4")), False, False), 1
+        )
+    shaped = ops.reshape(ops.add(later, found), sizes, False)
+    return ov.Model([ops.result(found), ops.result(shaped)], sinks, [x, sizes], "assigning")
+
+
+@pytest.mark.parametrize("kind", ["Loop", "If"])
+@pytest.mark.parametrize("within", [True, False])
+def test_what_was_assigned_stays_what_it_was(kind: str, within: bool, tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    ov.serialize(assigning(kind, within=within), path)
+    model, state = ir.read(path), {}
+    program, x = ir.compile(model), np.zeros((2, 3), "f4")
+    for turn in range(4):
+        x[:] = turn  # the caller's own array, again and again
+        inputs = [x, np.array([3, 2])]
+        wanted = np.full((2, 3), 2 * (turn - 1) if turn else 0, "f4")
+        for found in (ir.run(model, inputs, state=state), program(inputs)):
+            np.testing.assert_array_equal(next(iter(found.values())), wanted)
+
+
+@pytest.mark.parametrize("kind", ["Loop", "If"])
+@pytest.mark.parametrize("within", [True, False])
+def test_nothing_is_assigned_by_a_run_that_fails(kind: str, within: bool, tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    ov.serialize(assigning(kind, within=within, grows=True), path)
+    model, state = ir.read(path), {}
+    program = ir.compile(model)
+    for turn, sizes in enumerate(([3, 2], [3, 3], [5, 1], [6, 1])):
+        inputs = [np.ones((2, 3), "f4"), np.array(sizes)]
+        for run in (lambda given: ir.run(model, given, state=state), program):
+            if np.prod(sizes) == 6:
+                found = next(iter(run(inputs).values()))
+                np.testing.assert_array_equal(found, 2.0 if turn else 0.0)
+            else:
+                with pytest.raises(IRError, match="6"):
+                    run(inputs)

@@ -263,7 +263,8 @@ class Interpreter:
         state: State,
         trace: Callable[[Traced], None] | None,
     ) -> dict[int, tuple[Array, ...]]:
-        self._state, self._assigned = state, {}
+        # What bodies assign is kept, too, only where all goes well.
+        self._state, self._assigned = dict(state), {}
         allowed = budget()
         values: dict[int, tuple[Array, ...]] = {}
         try:
@@ -280,7 +281,8 @@ class Interpreter:
                     trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
                 for done in freed:
                     allowed.let_go(values.pop(done))
-            dict.update(state, self._assigned)
+            self._state.update(self._assigned)
+            dict.update(state, kept_apart(self._state, arrays.values()))
             return values
         finally:
             for outputs in values.values():
@@ -342,6 +344,15 @@ class Interpreter:
         """Keep a value; it is the caller's own from then on."""
         self._assigned[op.variable_id] = value
         return value
+
+
+def kept_apart(state: State, given: Iterable[Array]) -> State:
+    """The values of variables, copied where they lie in memory of those who gave the inputs."""
+    lent = list(given)
+    return {
+        name: value.copy() if any(np.may_share_memory(value, one) for one in lent) else value
+        for name, value in state.items()
+    }
 
 
 def read_variable(op: Any, inputs: Sequence[Array], state: State) -> Array:
