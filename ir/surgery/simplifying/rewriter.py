@@ -65,6 +65,7 @@ class Rewriter:
         graph: Graph,
         tensors: Mapping[int, tuple[Tensor, ...]],
         order: Sequence[Layer],
+        places: Counter[str | None],
         spare: int = 0,
         tight: bool = False,
     ) -> None:
@@ -114,8 +115,8 @@ class Rewriter:
             for place, (producer, index) in enumerate(self._inputs[layer]):
                 self._uses[producer][index][layer, place] = None
                 self._given[producer, index] += layer.type == "Result"
-        #: How many constants have their bytes in a place of the file.
-        self._offsets = Counter(x.data.get("offset") for x in order if x.is_constant)
+        #: How many constants, those of other graphs too, have their bytes in a place of the file.
+        self._offsets = places
         #: Layers of the graph from which a FakeQuantize takes what it rounds.
         self._quantized: set[Layer] = set()
         for layer in reversed(order):

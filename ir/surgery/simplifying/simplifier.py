@@ -138,7 +138,8 @@ def rewrite(
         # Where each size has a name already, as in most models, nothing is inferred again.
         if known is None or not all(map(are_named, known.values())):
             known = infer_graph(model, {}, naming=True)
-        _simplify(model, known, rules, judge, rewrites, spare, tight)
+        places = Counter(x.data.get("offset") for x in model.everywhere() if x.is_constant)
+        _simplify(model, known, rules, judge, rewrites, places, spare, tight)
     return rewrites
 
 
@@ -165,6 +166,7 @@ def _simplify(
     rules: Sequence[Rule],
     judge: Judge | None,
     rewrites: list[Rewrite],
+    places: Counter[str | None],
     spare: int = 0,
     tight: bool = False,
 ) -> None:
@@ -184,7 +186,7 @@ def _simplify(
         if dead:
             graph.remove(*dead)
         rewrites += [Rewrite(DEAD, layer.name) for layer in dead]
-    net = Rewriter(graph, tensors, order, spare, tight)
+    net = Rewriter(graph, tensors, order, places, spare, tight)
     if judge is not None:
         net.watch = judge
     tried: list[Rule] = []
@@ -212,7 +214,7 @@ def _simplify(
         for body in layer.bodies.values():
             if body not in known:
                 raise AssertionError(f"nothing was inferred of a body of {layer!r}")
-            _simplify(body, known[body], rules, judge, rewrites, net.spare, tight)
+            _simplify(body, known[body], rules, judge, rewrites, places, net.spare, tight)
 
 
 def _folded(
