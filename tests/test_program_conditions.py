@@ -404,3 +404,34 @@ def test_what_is_run_belongs_to_the_caller() -> None:
     x = np.ones((1, 4), "f4")
     ir.run(counting(), [x], state=state)["y"][...] = 7
     assert ir.run(counting(), [x], state=state)["y"][0, 0] == 103
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_zeros_of_both_signs_divide_as_they_are(threads: int) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (64, 33))
+    for number in (0.0, -0.0, np.nan, 2.0):
+        net.result(net.add("Divide", "opset1", [x, np.float32([number])]))
+    array = np.ones((64, 33), "f4")
+    model = net.model()
+    pairs = zip(
+        ir.run(model, [array]).values(),
+        ir.compile(model, threads=threads)([array]).values(),
+        strict=True,
+    )
+    for wanted, found in pairs:
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("image", [0, 1])
+def test_groups_beside_one_with_a_nan_keep_their_digits(image: int) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 4, 8, 8))
+    sizes = [np.ones(4, "f4"), np.full(4, 0.3, "f4")]
+    y = net.add("GroupNormalization", "opset12", [x, *sizes], num_groups=2, epsilon=1e-5)
+    net.result(y)
+    array = np.full((2, 4, 8, 8), 1234.5, "f4")
+    array[image, 0, 0, 0] = np.nan
+    (found,) = ir.compile(net.model())([array]).values()
+    np.testing.assert_allclose(found[image, 2:], 0.3, rtol=1e-6)
+    np.testing.assert_allclose(found[1 - image], 0.3, rtol=1e-6)

@@ -149,8 +149,8 @@ class Scratch:
     def tile(self, row: Array, times: int) -> Array:
         """A row repeated, made once for all who ask for it."""
         if row.size and not row.strides[0]:
-            # One number: whoever made an array of it, it is the same.
-            key: tuple[float, ...] = (float(row[0]), row.size * times)
+            # One number: whoever made an array of it, it is the same. Not -0.0 for 0.0.
+            key: tuple[object, ...] = (row[:1].tobytes(), row.size * times)
         else:
             key = (row.ctypes.data if row.size else 0, row.size, row.strides[0], times)
         if key not in self._tiles:

@@ -218,7 +218,7 @@ def _joined(
     ]
 
     def hand_out() -> None:
-        far = np.maximum.reduce(sizes, None) > most
+        far = np.fmax.reduce(sizes, None) > most  # NaN of one group say nothing of others
         apart[...] = far
         if far:
             np.copyto(means, centre)
