@@ -103,9 +103,24 @@ DECLARED = re.sub(r"<\?xml.*?\?>", '<?xml version="1.0" encoding="WORD"?>', net(
 #: Documents whose declaration cannot be true, or says what nobody knows.
 MISDECLARED = [
     *(DECLARED.replace("WORD", word).encode() for word in (
-        "utf-16", "UTF-32", "ucs-2", "us-ascii", "klingon", "", "iso-8859-12")),
+        "utf-16", "UTF-32", "ucs-2", "us-ascii", "klingon", "", "iso-8859-12", "utf-8-sig")),
     b"\xff\xfe\0\0" + net("aéb").encode("utf-32-le"),
+    *(net("aéb").encode(coding) for coding in ("utf-32-le", "utf-32-be")),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["windows-1252", "cp1250", "iso-8859-15", "ISO-8859-7"])
+def test_what_openvino_takes_for_utf_8_is_told(word: str) -> None:
+    ov = pytest.importorskip("openvino")
+    source = DECLARED.replace("WORD", word).encode()
+    read = ov.Core().read_model(source, ov.Tensor(ov.Type.u8, ov.Shape([0])))
+    assert ir.loads(source, lenient=True).layers[0].name == "aéb"
+    assert read.get_parameters()[0].friendly_name == "aéb"
+    assert ir.loads(source).layers[0].name == "aéb".encode().decode(word)
+    assert "IR112" in {row.code for row in ir.check(source).findings}
+    plain = source.replace("é".encode(), b"e")
+    assert not ir.loads(plain, lenient=True).repairs
+    assert "IR112" not in {row.code for row in ir.check(plain).findings}
 
 
 @pytest.mark.parametrize("source", MISDECLARED)

@@ -8,13 +8,14 @@ import re
 _DECLARED = re.compile(r"<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"']*)[\"']")
 #: Encodings in which a tag looks like a tag, so that a DOCTYPE cannot hide. Python knows others
 #: that no document is in, and some that take hours for a megabyte (punycode).
-_PLAIN = re.compile(
-    r"(utf-?8(-sig)?|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d)", re.I
-)
+_PLAIN = re.compile(r"(utf-?8|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d)", re.I)
+#: Those that OpenVINO knows, too.
+_UNDERSTOOD = re.compile(r"utf-?8|iso-8859-1|latin1", re.I)
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"),
+    (b"<\0\0\0", "utf-32-le"), (b"\0\0\0<", "utf-32-be"),
 )  # fmt: skip
 
 
@@ -39,7 +40,8 @@ def taken_as(source: bytes) -> tuple[str, str | None]:
     """
     encoding = encoding_of(source)
     if mark_of(source) is not None:
-        return encoding, f'encoding "{encoding}" is not read' if encoding == "utf-32" else None
+        wide = encoding.startswith("utf-32")
+        return encoding, f'encoding "{encoding}" is not read' if wide else None
     if encoding.startswith(("utf-16", "utf-32", "ucs")):
         return "utf-8", f'the declaration says encoding="{encoding}", the bytes do not'
     if encoding in ("us-ascii", "ascii"):
@@ -47,6 +49,8 @@ def taken_as(source: bytes) -> tuple[str, str | None]:
             return "utf-8", f'the declaration says encoding="{encoding}", not all bytes are'
     elif not is_plain(encoding):
         return "utf-8", f'encoding "{encoding}" is not read'
+    elif _UNDERSTOOD.fullmatch(encoding) is None and not source.isascii():
+        return "utf-8", f'encoding "{encoding}" is UTF-8 to OpenVINO, whatever else to others'
     return encoding, None
 
 

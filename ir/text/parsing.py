@@ -12,7 +12,7 @@ from lxml import etree
 
 from ...schemas import UnreadableError, Where
 from .breach import BROKEN, said
-from .encoding import encoding_of, is_plain
+from .encoding import encoding_of, is_plain, mark_of
 from .other_kinds import SEARCHED, other_kind
 from .positions import position
 
@@ -109,11 +109,11 @@ def refuse_doctype(source: bytes, file: str | None) -> None:
     if encoding.startswith("utf-16"):
         codec = "utf-16" if encoding == "utf-16" else encoding
         text = source.decode(codec, "replace").encode("utf-8", "replace")
-    elif is_plain(encoding):
+    elif is_plain(encoding) or mark_of(source) == "utf-8-sig":
         text = source
     else:
         raise UnreadableError(f'encoding "{encoding}" is not read', Where(file, 1, 1), LENIENT)
-    end = 3 if encoding == "utf-8-sig" else 0
+    end = 3 if mark_of(source) == "utf-8-sig" else 0
     while found := _PROLOG.match(text, end):
         end = found.end()
     if text.startswith(b"<!", end) and text[end + 2 : end + 9].upper() == b"DOCTYPE":
