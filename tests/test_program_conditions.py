@@ -435,3 +435,22 @@ def test_groups_beside_one_with_a_nan_keep_their_digits(image: int) -> None:
     (found,) = ir.compile(net.model())([array]).values()
     np.testing.assert_allclose(found[image, 2:], 0.3, rtol=1e-6)
     np.testing.assert_allclose(found[1 - image], 0.3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [np.inf, -np.inf, np.nan, 3e38])
+@pytest.mark.parametrize("after", ["nothing", "product", "convolution"])
+def test_what_an_elu_leaves_alone_has_no_part_in_its_alpha(alpha: float, after: str) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 8, 16, 16))
+    y = x
+    if after == "product":
+        y = net.add("MatMul", "opset1", [y, np.eye(16, dtype="f4")])
+    elif after == "convolution":
+        filters = np.eye(8, dtype="f4").reshape(8, 8, 1, 1)
+        y = net.add("Convolution", "opset1", [y, filters])
+    net.result(net.add("Elu", "opset1", [y], alpha=alpha))
+    array = np.arange(1, 8 * 256 + 1, dtype="f4").reshape(1, 8, 16, 16)
+    (found,) = ir.compile(net.model())([array]).values()
+    np.testing.assert_array_equal(found, array)
+    (below,) = ir.compile(net.model())([-array]).values()
+    np.testing.assert_allclose(below, np.expm1(-array) * np.float32(alpha), rtol=1e-6)

@@ -107,7 +107,7 @@ def _found(op: Any, parameters: Sequence[Array | None]) -> Function | Way | None
         if SWISH_FACTOR == HALF:
             return swish_of(beta)
         return swish_by_powers(beta, by_two=SWISH_FACTOR != MINUS_ONE)
-    if kind == "Elu":
+    if kind == "Elu" and math.isfinite(op.alpha):  # what is not times zero is no zero
         return lambda x, out: bent(x, np.float32(op.alpha), out)
     return FUNCTIONS.get(kind)
 
