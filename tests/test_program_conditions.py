@@ -447,7 +447,8 @@ def test_what_an_elu_leaves_alone_has_no_part_in_its_alpha(alpha: float, after: 
         y = net.add("MatMul", "opset1", [y, np.eye(16, dtype="f4")])
     elif after == "convolution":
         filters = np.eye(8, dtype="f4").reshape(8, 8, 1, 1)
-        y = net.add("Convolution", "opset1", [y, filters])
+        words = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
+        y = net.add("Convolution", "opset1", [y, filters], **words)
     net.result(net.add("Elu", "opset1", [y], alpha=alpha))
     array = np.arange(1, 8 * 256 + 1, dtype="f4").reshape(1, 8, 16, 16)
     (found,) = ir.compile(net.model())([array]).values()
