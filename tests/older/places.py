@@ -239,6 +239,14 @@ PLACES = {    "reshape by attribute": Case(
         lambda *_: prior_boxes((20, 30), (2, 3), [
             (4, 4), (6, 6), (4 * 2**0.5, 4 / 2**0.5), (4 / 2**0.5, 4 * 2**0.5)]),
     ),
+    "prior boxes of MXNet, in pixels": Case(
+        "PriorBox", [(1, 8, 2, 3), (1, 3, 20, 30)],
+        {"min_size": "4,6", "max_size": "", "aspect_ratio": "1,2,0.5", "flip": 0, "clip": 0,
+         "step": 10, "offset": 0.5, "variance": "0.1,0.1,0.2,0.2", "scale_all_sizes": 0}, {},
+        [(1, 2, 96)],
+        lambda *_: prior_boxes((20, 30), (2, 3), [
+            (4, 4), (6, 6), (4 * 2**0.5, 4 / 2**0.5), (4 / 2**0.5, 4 * 2**0.5)]),
+    ),
     "clustered prior boxes": Case(
         "PriorBoxClustered", [(1, 8, 2, 3), (1, 3, 20, 30)],
         {"width": "4,7", "height": "5,2", "clip": 0, "step": 10, "offset": 0.5,

@@ -49,11 +49,25 @@ def prior_box(old: Old) -> Made:
         raise IRError(f"variance has {old.text('variance')}, it is 1 number or 4")
     data |= {name: old.flag(name) for name in ("flip", "clip", "scale_all_sizes")}
     data |= {name: old.real(name) for name in ("step", "offset")}
+    if not old.flag("scale_all_sizes"):
+        data |= _parts_of_height(old)
     if not old.real("step") and (old.real("step_h") or old.real("step_w")):
         old.remark("step_h and step_w were not read by the CPU plug-in, and are not applied")
     if old.integer("img_size") or old.integer("img_h") or old.integer("img_w"):
         old.remark("img_size, img_h and img_w were not read: input 1 is the image")
     return _priors(old, "PriorBox", _sizes(old, 1), data)
+
+
+def _parts_of_height(old: Old) -> dict[str, object]:
+    """Sizes of MXNet's kind, in pixels of old, as parts of the image's height, as they are today."""
+    if old.numbers("max_size"):
+        raise NoCounterpartError(
+            f"max_size is {old.text('max_size')} where scale_all_sizes is 0: today's PriorBox "
+            "makes no boxes of it"
+        )
+    height = old.dims(1)[2]
+    sizes = [size / height for size in old.numbers("min_size")]
+    return {"min_size": sizes, "step": old.real("step") / height}
 
 
 @converts(
