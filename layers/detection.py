@@ -17,7 +17,7 @@ from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
 from .budget import require, steps
-from .detection_cells import image_of, largest_of_cells, samples_of
+from .detection_cells import image_of, largest_of_cells, listed_boxes, samples_of
 from .image import round_away
 from .movement import along
 from .movement_blocks import share
@@ -90,9 +90,7 @@ class ROIPoolingV1(Boxed):
         wide = np.ascontiguousarray(data.astype(np.float32, copy=False).transpose(0, 2, 3, 1))
         pooled = (self.pooled_h, self.pooled_w)
         result = np.zeros((len(boxes), data.shape[1], *pooled), np.float32)
-        found = boxes.astype(np.float32)
-        ends = np.flatnonzero(found[:, 0] < 0)
-        found = found[: ends[0]] if ends.size else found  # the boxes end there
+        found = listed_boxes(boxes.astype(np.float32))
         if self.method == "bilinear":
             self.sample(wide, found, result)
             return (result.astype(data.dtype, copy=False),)
@@ -153,13 +151,14 @@ class PSROIPoolingV1(Boxed):
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, boxes: Array) -> tuple[Array, ...]:
-        wide = data.astype(np.float32)
+        wide, listed = data.astype(np.float32), listed_boxes(boxes.astype(np.float32))
         size = self.group_size
         result = np.zeros((len(boxes), self.output_dim, size, size), np.float32)
         if self.mode == "average" and np.isfinite(wide).all():
-            return (self.all_averages(wide, boxes.astype(np.float32)).astype(data.dtype),)
+            result[: len(listed)] = self.all_averages(wide, listed)
+            return (result.astype(data.dtype),)
         of = self.averages if self.mode == "average" else self.samples
-        for index, (batch, *corners) in enumerate(steps(boxes.astype(np.float32))):
+        for index, (batch, *corners) in enumerate(steps(listed)):
             result[index] = of(image_of(wide, batch), np.array(corners, np.float32))
         return (result.astype(data.dtype),)
 

@@ -23,6 +23,12 @@ def image_of(images: Array, number: float) -> Array:
     return found
 
 
+def listed_boxes(boxes: Array) -> Array:
+    """The boxes before the first of image -1, with which Proposal marks the end of its list."""
+    ends = np.flatnonzero(boxes[:, 0] <= -1)
+    return boxes[: ends[0]] if ends.size else boxes
+
+
 def samples_of(cell: Any, ratio: int, most: float = inf) -> int:
     """How many samples a cell takes along an axis: the ratio, or without one as it has pixels."""
     if ratio:

@@ -14,7 +14,7 @@ from ..schemas.shapes import merge
 from .base import Op
 from .budget import require, steps
 from .detection import ROIAlignV3, check_pixels, of_rank
-from .detection_cells import image_of, samples_of
+from .detection_cells import image_of, listed_boxes, samples_of
 from .detection_experimental import OLD
 from .image import round_away
 from .sort import real_type
@@ -199,11 +199,8 @@ class DeformablePSROIPoolingV1(Op):
             raise IRError(f"regions of {rois.shape[1]} numbers, they have 5: image and corners")
         if offsets is not None:
             self.check_offsets(offsets, len(rois))
-        for i, roi in enumerate(steps(rois.astype(np.float32))):
-            if not roi[0] > -1:
-                continue
-            if roi[0] >= len(data):
-                raise IRError(f"a region of image {roi[0]:g}, there are {len(data)}")
+        for i, roi in enumerate(steps(listed_boxes(rois.astype(np.float32)))):
+            image = image_of(wide, roi[0])
             corner = round_away(roi[1:3]) * scale - half
             end = (round_away(roi[3:]) + 1) * scale - half
             size = np.maximum(end - corner, np.float32(0.1))
@@ -213,7 +210,7 @@ class DeformablePSROIPoolingV1(Op):
             )
             moves = self.moves(None if offsets is None else offsets[i]) * size[:, None, None]
             left, top = x + moves[:, 0], y[:, None] + moves[:, 1]
-            result[i] = self.means(wide[int(roi[0])], left, top, size / np.float32(side))
+            result[i] = self.means(image, left, top, size / np.float32(side))
         return (result,)
 
     def check_offsets(self, offsets: Array, count: int) -> None:

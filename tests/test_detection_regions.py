@@ -16,7 +16,7 @@ from vinoir.layers.detection import (
     between,
 )
 from vinoir.layers.detection_output import DetectionOutputV8, shared_part
-from vinoir.layers.detection_sampling import ROIAlignRotatedV15
+from vinoir.layers.detection_sampling import DeformablePSROIPoolingV1, ROIAlignRotatedV15
 from vinoir.layers.sort_classes import MatrixNmsV8
 from vinoir.schemas import Array, IRError, Tensor
 
@@ -325,3 +325,34 @@ def test_scores_fall_with_the_overlap_of_all_at_once(seed: int, normalized: str)
                 wanted.append((one, score))
     assert chosen.tolist() == [one for one, _ in wanted]
     np.testing.assert_allclose(left, [score for _, score in wanted], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["average", "bilinear", "bilinear_deformable"])
+def test_boxes_end_where_proposal_marks_the_end(mode: str) -> None:
+    """Those behind the mark are zero, too, as on OpenVINO's CPU."""
+    ov = pytest.importorskip("openvino")
+    import openvino.opset15 as ops
+
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((2, 12 if mode == "bilinear" else 18, 8, 9)).astype("f4")
+    rois = np.array([[1, 2, 2, 9, 9], [0, 1, 3, 7, 9], [-1, 2, 2, 9, 9], [1, 2, 2, 9, 9]], "f4")
+    rois[:, 1:] *= 0.05 if mode == "bilinear" else 1
+    words = {"output_dim": "2", "group_size": "3", "spatial_scale": "0.5", "mode": mode,
+             "spatial_bins_x": "3", "spatial_bins_y": "2"}  # fmt: skip
+    op: Any = (
+        DeformablePSROIPoolingV1 if mode == "bilinear_deformable" else PSROIPoolingV1
+    ).read(words)
+    inputs = [ops.parameter(array.shape, np.float32) for array in (data, rois)]
+    if mode == "bilinear_deformable":
+        theirs = ops.deformable_psroi_pooling(
+            *inputs, output_dim=2, group_size=3, spatial_scale=0.5, mode=mode,
+            spatial_bins_x=3, spatial_bins_y=2, trans_std=1.0, part_size=1,
+        )  # fmt: skip
+    else:
+        theirs = ops.psroi_pooling(*inputs, 2, 3, 0.5, 3, 2, mode)
+    hint = {"INFERENCE_PRECISION_HINT": "f32"}
+    compiled = ov.Core().compile_model(ov.Model([theirs], inputs), "CPU", hint)
+    (found,) = op.run(data, rois)
+    assert found[:2].any()
+    assert not found[2:].any()
+    np.testing.assert_allclose(found, compiled([data, rois])[0], atol=1e-5)
