@@ -248,6 +248,17 @@ def test_boxes_that_stay_are_followed_by_rows_of_minus_one() -> None:
     agree(file, [boxes, scores], [np.int32([[0, 0, 1], [0, 0, 3], [-1, -1, -1]])])
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_boxes_that_are_the_same_stay_where_no_overlap_is_given(count: int) -> None:
+    file = OldFile(7)
+    spots = [file.input((1, 3, 4), "boxes"), file.input((1, 1, 3), "scores")]
+    spots += [file.const(np.int32([3]))][: count - 2]
+    file.add("NonMaxSuppression", spots, [(3, 3)], {"center_point_box": 0}, precision="I32")
+    boxes = np.float32([[[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3]]])
+    scores = np.float32([[[0.9, 0.8, 0.7]]])
+    agree(file, [boxes, scores], [np.int32([[0, 0, 0], [0, 0, 1], [0, 0, 2]])])
+
+
 def test_proposal_and_pooling_of_regions() -> None:
     file = OldFile(5)
     scores, deltas = file.input((1, 6, 4, 4), "scores"), file.input((1, 12, 4, 4), "deltas")

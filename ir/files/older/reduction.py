@@ -123,12 +123,17 @@ def top_k(old: Old) -> Made:
 def non_max_suppression(old: Old) -> Made:
     """Boxes and scores; then, where given, how many a class, the overlap, the least score.
 
+    Where how many is not given, all may stay; where the overlap is not, none is too large.
     Today's gives as many rows as boxes stay, the old one the declared number, the rest -1.
     """
-    inputs = [old.reals(0), old.reals(1)]
-    if len(old) > 2:
-        inputs.append(old.scalar_count(2))
-    inputs += [old.reshape(old.reals(index), ()) for index in range(3, min(len(old), 5))]
+    if len(old.dims(0)) != 3:
+        raise IRError(f"the boxes are {list(old.dims(0))}, they have 3 axes")
+    many = old.scalar_count(2) if len(old) > 2 else old.constant(np.array(old.dims(0)[1]))
+    # OpenVINO of today takes away a box whose overlap reaches the threshold; none reaches 2.
+    overlap = old.reshape(old.reals(3), ()) if len(old) > 3 else old.constant(2.0)
+    inputs = [old.reals(0), old.reals(1), many, overlap]
+    if len(old) > 4:
+        inputs.append(old.reshape(old.reals(4), ()))
     encoding = "center" if old.flag("center_point_box") else "corner"
     found = old.add(
         "NonMaxSuppression", "opset9", inputs, box_encoding=encoding, output_type="i32",
