@@ -174,6 +174,26 @@ def test_an_iterator_whose_body_names_no_parameters() -> None:
     agree(file, given, [np.stack(rows, 1), state])
 
 
+def test_what_enters_a_loop_keeps_its_type_where_the_port_inside_has_none() -> None:
+    inner, table = OldFile(6), draw(4, 2)
+    words = inner.const(table)
+    inner.add("Gather", [words, (1, 1)], [(1, 1, 2)], {"axis": 0})
+    body = (
+        f"<body><layers>{''.join(inner.layers)}</layers>"
+        f"<edges>{''.join(inner.edges)}</edges></body>"
+    )
+    wiring = (
+        '<port_map><input external_port_id="0" internal_layer_id="1" internal_port_id="1" '
+        'axis="1"/><output external_port_id="1" internal_layer_id="1" internal_port_id="2" '
+        'axis="1"/></port_map>'
+    )
+    file = OldFile(6)
+    file.bin = inner.bin
+    x = file.input((1, 3), "x", precision="I32")
+    file.many("TensorIterator", [x], [(1, 3, 2)], inside=wiring + body, name="loop")
+    agree(file, [np.int32([[0, 2, 3]])], [table[None, [0, 2, 3]]])
+
+
 def test_memory_is_a_variable_that_is_read_before_it_is_written() -> None:
     file = OldFile(2)
     x = file.input((1, 3), "x")

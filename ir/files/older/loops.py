@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from ....schemas import IRError, Shape, Tensor
+from ....schemas import ElementType, IRError, Shape, Tensor
 from ...document import (
     DEEPEST,
     BackEdge,
@@ -90,7 +90,13 @@ def _body(
     builder = Builder(into=graph)
     builder.reserve(layer.name for layer in inner.layers)
     taken = [(x.layer, x.port) for x in lines if x.kind == "input"] + [x[2:] for x in back]
-    given = {place: _parameter(builder, inner, *place) for place in dict.fromkeys(taken)}
+    kinds = {
+        (x.layer, x.port): old.inputs[x.rank].tensor.type for x in lines if x.kind == "input"
+    }
+    given = {
+        place: _parameter(builder, inner, *place, kinds.get(place))
+        for place in dict.fromkeys(taken)
+    }
     walk = Walk(outer.upgrade, inner, builder, given, depth=outer.depth + 1)
     for place in given:
         if place in walk.wiring.sources:
@@ -120,14 +126,21 @@ def _body(
     return PortMap(entries), edges
 
 
-def _parameter(builder: Builder, inner: OldGraph, layer: int, port: int) -> Output:
-    """A Parameter for an input port of the body."""
+def _parameter(
+    builder: Builder, inner: OldGraph, layer: int, port: int, outer: ElementType | None
+) -> Output:
+    """A Parameter for an input port of the body.
+
+    Before v7 ports had no precision: then it is of the type of what comes from outside.
+    """
     holder = inner.by_id.get(layer)
     if holder is None:
         raise IRError(f"the port map names layer {layer} of the body, which is not there")
     for rank, one in enumerate(holder.inputs):
         if one.id == port:
             kind = TYPES.get(one.precision or holder.precision or "FP32")
+            if one.precision is None and outer is not None:
+                kind = outer
             if kind is None:
                 raise IRError("precision Q78 is of fixed-point numbers that no CPU ran")
             tensor = Tensor(kind, Shape(one.dims))
