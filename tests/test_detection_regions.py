@@ -339,9 +339,9 @@ def test_boxes_end_where_proposal_marks_the_end(mode: str) -> None:
     rois[:, 1:] *= 0.05 if mode == "bilinear" else 1
     words = {"output_dim": "2", "group_size": "3", "spatial_scale": "0.5", "mode": mode,
              "spatial_bins_x": "3", "spatial_bins_y": "2"}  # fmt: skip
-    op: Any = (
-        DeformablePSROIPoolingV1 if mode == "bilinear_deformable" else PSROIPoolingV1
-    ).read(words)
+    op: Any = (DeformablePSROIPoolingV1 if mode == "bilinear_deformable" else PSROIPoolingV1).read(
+        words
+    )
     inputs = [ops.parameter(array.shape, np.float32) for array in (data, rois)]
     if mode == "bilinear_deformable":
         theirs = ops.deformable_psroi_pooling(

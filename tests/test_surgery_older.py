@@ -121,6 +121,38 @@ def test_bits_of_booleans_are_truth() -> None:
     assert "of boolean LogicalAnd does" in done.report.refusals[0].reason
 
 
+def test_a_layer_that_was_not_made_keeps_its_name() -> None:
+    """An input of the model, the name of which begins with that of a layer that goes."""
+    net = ir.Builder("m")
+    made = net.add("Identity", "opset16", [net.parameter("x/in", "f32", "2")], name="x")
+    net.result(net.add("ReLU", "opset1", [made], name="r"), name="y")
+    done = ir.convert(net.model(), opset=8)
+    assert [layer.name for layer in done.model.layers] == ["x/in", "r", "y"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_scattered_indices_count_from_the_start(known: bool) -> None:
+    """ScatterElementsUpdate-3 has no others."""
+    net, indices = ir.Builder("m"), np.array([[-1, 0, 1], [2, -3, -2]])
+    x, given = net.parameter("x", "f32", "2,4"), [np.arange(8, dtype="f4").reshape(2, 4)]
+    if known:
+        places = net.constant(indices)
+    else:
+        places = net.parameter("i", "i64", "2,3")
+        given.append(indices)
+    inputs = [x, places, net.constant(np.full((2, 3), 9, "f4")), net.constant(np.array(1))]
+    net.result(net.add("ScatterElementsUpdate", "opset12", inputs, name="s"), name="y")
+    older = ir.convert(net.model(), target="2022.3").model
+    assert older.layer("s").version == "opset3"
+    assert "FloorMod" in {layer.type for layer in older}
+    wanted = given[0].copy()
+    np.put_along_axis(wanted, indices % 4, 9, 1)
+    np.testing.assert_array_equal(ir.run(older, given)["y"], wanted)
+    xml, weights = ir.dumps(older)
+    (theirs,) = ask("values", xml.decode(), weights, given)
+    np.testing.assert_array_equal(theirs, wanted)
+
+
 def test_targets_and_versions(tmp_path: Path) -> None:
     net = ir.Builder("m")
     x = net.parameter("x", "f32", "1,4")

@@ -122,7 +122,7 @@ class _Older:
             self._refuse(layer, str(reason))
             self.bench.take_out(form.made)
             return []
-        self._replace(layer, outputs)
+        self._replace(layer, outputs, form.made)
         said = ", ".join(dict.fromkeys(x.type for x in form.made if x.type != "Const"))
         self.report.note("replaced", f"{kind.spec()} by {said or 'its input'}", layer)
         return form.made
@@ -130,8 +130,8 @@ class _Older:
     def _refuse(self, layer: Layer, reason: str) -> None:
         self.report.refusals.append(Refusal(layer.name, f"{layer.type} {layer.version}", reason))
 
-    def _replace(self, layer: Layer, outputs: Sequence[Source]) -> None:
-        """Replace the outputs of a layer by those of older layers."""
+    def _replace(self, layer: Layer, outputs: Sequence[Source], made: Sequence[Layer]) -> None:
+        """Replace the outputs of a layer by those of older layers; one just made has its name."""
         for index in range(len(layer.outputs)):
             old = Source(layer, index)
             users = self.bench.users(old)
@@ -141,10 +141,9 @@ class _Older:
                 self.bench.feed(users, new)
             elif users:
                 raise UnsupportedError(f"output {index} is used", layer.where)
-        name = layer.name
         self.bench.take_out([layer])
-        if outputs and outputs[0].layer.name.startswith(f"{name}/"):
-            self.bench.rename_layer(outputs[0].layer, name)
+        if outputs and any(one is outputs[0].layer for one in made):
+            self.bench.rename_layer(outputs[0].layer, layer.name)
 
 
 def layer_release(opset: int) -> str:

@@ -204,23 +204,47 @@ def _softmax_8(form: Lowering) -> Sequence[Source]:
     return [form.again("opset1", axis=axis)]
 
 
+def _may_count_from_end(form: Lowering) -> bool:
+    """Whether indices, input 1, may be negative."""
+    tensor = form.tensor(1)
+    if tensor.value is not None:
+        return bool(np.size(tensor.value)) and bool(np.min(tensor.value) < 0)
+    return tensor.type.is_signed and (tensor.bounds is None or bool(np.min(tensor.bounds[0]) < 0))
+
+
+def _size_of_axis(form: Lowering, index: int) -> int:
+    """The size of the axis that an input names, in the type of the indices."""
+    axis, sizes, kind = form.value(index), form.tensor().shape, form.tensor(1).type
+    if axis is None or sizes.rank is None:
+        raise Cannot("indices may be negative, and the axis is not known")
+    size = sizes[int(axis.item())]
+    if isinstance(size, Dim):
+        raise Cannot("indices may be negative, and the size of the axis is not known")
+    if size > np.iinfo(kind.dtype).max:
+        raise Cannot(f"indices may be negative, and are {kind}: too small for the size {size}")
+    return size
+
+
 def _gather_8(form: Lowering) -> Sequence[Source]:
+    if not _may_count_from_end(form):
+        return [form.again("opset7")]
     value = form.value(1)
     if value is None:
-        bounds = form.tensor(1).bounds
-        if form.tensor(1).type.is_signed and (bounds is None or np.min(bounds[0]) < 0):
-            raise Cannot("indices may be negative, which counts from the end since Gather-8")
-        return [form.again("opset7")]
-    indices = form.inputs[1]
-    if value.size and value.min() < 0:
-        axis, sizes = form.value(2), form.tensor().shape
-        if axis is None or sizes.rank is None:
-            raise Cannot("indices are negative, and the axis is not known")
-        size = sizes[int(axis)]
-        if isinstance(size, Dim):
-            raise Cannot("indices are negative, and the size of the axis is not known")
-        indices = form.number(np.where(value < 0, value + size, value), form.tensor(1).type)
+        raise Cannot("indices may be negative, which counts from the end since Gather-8")
+    counted = np.where(value < 0, value + _size_of_axis(form, 2), value)
+    indices = form.number(counted, form.tensor(1).type)
     return [form.again("opset7", form.data, indices, form.inputs[2])]
+
+
+def _scatter_elements_12(form: Lowering) -> Sequence[Source]:
+    if (held := form.texts.get("reduction", "none").lower()) != "none":
+        raise Cannot(f"reduction={held} is younger, only none is as old")
+    indices = form.inputs[1]
+    if _may_count_from_end(form):
+        size = form.number(_size_of_axis(form, 3), form.tensor(1).type)
+        indices = form.put("FloorMod", indices, size, auto_broadcast="numpy")
+    inputs = form.data, indices, *form.inputs[2:]
+    return [form.again("opset3", *inputs, drop=("use_init_val", "reduction"))]
 
 
 def _gather_7(form: Lowering) -> Sequence[Source]:
@@ -486,7 +510,7 @@ RULES: dict[tuple[str, int], Rule] = {
     ("ROIAlign", 9): _same("opset3", aligned_mode="asymmetric"),
     ("ReadValue", 6): _read_value_6,
     ("ScaledDotProductAttention", 13): _attention,
-    ("ScatterElementsUpdate", 12): _same("opset3", "use_init_val", reduction="none"),
+    ("ScatterElementsUpdate", 12): _scatter_elements_12,
     ("ScatterNDUpdate", 15): _same("opset4", reduction="none"),
     ("ShapeOf", 3): _same("opset1", output_type="i64"),
     ("SoftMax", 8): _softmax_8,

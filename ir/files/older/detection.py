@@ -59,7 +59,7 @@ def prior_box(old: Old) -> Made:
 
 
 def _parts_of_height(old: Old) -> dict[str, object]:
-    """Sizes of MXNet's kind, in pixels of old, as parts of the image's height, as they are today."""
+    """Sizes of MXNet's kind, pixels in an old file, as parts of the image's height."""
     if old.numbers("max_size"):
         raise NoCounterpartError(
             f"max_size is {old.text('max_size')} where scale_all_sizes is 0: today's PriorBox "

@@ -90,9 +90,7 @@ def _body(
     builder = Builder(into=graph)
     builder.reserve(layer.name for layer in inner.layers)
     taken = [(x.layer, x.port) for x in lines if x.kind == "input"] + [x[2:] for x in back]
-    kinds = {
-        (x.layer, x.port): old.inputs[x.rank].tensor.type for x in lines if x.kind == "input"
-    }
+    kinds = {(x.layer, x.port): old.inputs[x.rank].tensor.type for x in lines if x.kind == "input"}
     given = {
         place: _parameter(builder, inner, *place, kinds.get(place))
         for place in dict.fromkeys(taken)
