@@ -300,6 +300,24 @@ def test_proposal_and_pooling_of_regions() -> None:
     np.testing.assert_allclose(mine, ask("values", xml.decode(), weights, given)[0], atol=1e-5)
 
 
+def test_of_six_numbers_about_an_image_four_count() -> None:
+    rng, found = np.random.default_rng(1), []
+    given = [rng.random((1, 2, 4, 4), np.float32), rng.random((1, 4, 4, 4), np.float32) - 0.5]
+    data = {
+        "feat_stride": 16, "base_size": 16, "min_size": 16, "ratio": "1", "scale": "1",
+        "pre_nms_topn": 20, "post_nms_topn": 6, "nms_thresh": 0.7,
+    }  # fmt: skip
+    for count in (3, 4, 6):
+        file = OldFile(5)
+        spots = [file.input((1, 2, 4, 4), "scores"), file.input((1, 4, 4, 4), "deltas")]
+        spots.append(file.const(np.float32([[64, 64, 1, 3, 9, 9][:count]])))
+        file.add("Proposal", spots, [(6, 5)], data)
+        (boxes,) = ir.run(ir.loads(file.xml, file.bin), given).values()
+        found.append(boxes)
+    np.testing.assert_array_equal(found[2], found[1])
+    assert (found[2] != found[0]).any()
+
+
 def test_weights_of_a_bit_each() -> None:
     file = OldFile(6)
     bits = RNG.integers(0, 256, 9, np.uint8).tobytes()

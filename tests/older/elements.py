@@ -52,6 +52,18 @@ ELEMENTS = {    "relu": Case("ReLU", [X4], {}, {}, [X4], lambda x: np.maximum(x,
     "log softmax": Case(
         "LogSoftmax", [X4], {"axis": 2}, {}, [X4], lambda x: np.log(softmax(x, 2))
     ),
+    "log softmax of the last": Case(
+        "LogSoftmax", [X4], {}, {}, [X4], lambda x: np.log(softmax(x, 3))
+    ),
+    "whole numbers divided": Case(
+        "Eltwise", [np.int32([[-7, 7, -8]]), np.int32([[2, -2, 3]])], {"operation": "div"}, {},
+        [(1, 3)], lambda *_: np.int32([[-3, -3, -2]]), precision="I32",
+    ),
+    "what is left of whole numbers": Case(
+        "Eltwise", [np.int32([[-7, 7, -8]]), np.int32([[2, -2, 3]])],
+        {"operation": "floor_mod"}, {}, [(1, 3)], lambda *_: np.int32([[-1, 1, -2]]),
+        precision="I32",
+    ),
     "sum of three": Case(
         "Eltwise", [X4, X4, (1, 3, 1, 1)], {"operation": "sum"}, {}, [X4],
         lambda a, b, c: a + b + c, 2, more={"tag": "elementwise_data"},

@@ -161,9 +161,9 @@ def softmax(old: Old) -> Made:
     return old.add("SoftMax", "opset8", [old.reals(0)], axis=old.integer("axis"))
 
 
-@converts("LogSoftmax", "axis=1", becomes="LogSoftmax-5")
+@converts("LogSoftmax", "axis=-1", becomes="LogSoftmax-5")
 def log_softmax(old: Old) -> Made:
-    """Along an axis."""
+    """Along an axis; the last where the file does not say."""
     return old.add("LogSoftmax", "opset5", [old.reals(0)], axis=old.integer("axis"))
 
 

@@ -148,7 +148,7 @@ def detection_output(old: Old) -> Made:
     idle="cls_threshold iou_threshold",
 )
 def proposal(old: Old) -> Made:
-    """The image's sizes [1, 3] or [1, 4] as a list; of [1, 6] the first three."""
+    """The image's sizes [1, 3] or [1, 4] as a list; of [1, 6] the first four, as the CPU read."""
     whole = ("feat_stride", "base_size", "min_size", "pre_nms_topn", "post_nms_topn")
     flags = ("normalize", "clip_after_nms", "clip_before_nms")
     reals = ("nms_thresh", "box_coordinate_scale", "box_size_scale")
@@ -162,10 +162,10 @@ def proposal(old: Old) -> Made:
         old.remark("for_deformable was not read by the CPU plug-in, and is not applied")
     image = old.reals(2)
     count = math.prod(old.dims(2))
-    if count == 6:
-        old.remark("of the 6 numbers about the image the first 3 are taken")
-        image, count = old.reshape(image, (6,)), 3
-        rows = [(0,), (3,), (1,), (0,)]
+    if count > 4:
+        old.remark(f"of the {count} numbers about the image the first 4 are taken")
+        image = old.reshape(image, (count,))
+        rows = [(0,), (4,), (1,), (0,)]
         image = old.add("Slice", "opset8", [image, *(old.indices(*row) for row in rows)])
     elif len(old.dims(2)) != 1:
         image = old.reshape(image, (count,))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ....schemas import ElementType, IRError
 from ...document import Output
 from .layer import Old
@@ -21,11 +23,15 @@ LOGICAL = {
     "logical_and": "LogicalAnd", "logical_or": "LogicalOr", "logical_xor": "LogicalXor",
     "logical_not": "LogicalNot",
 }  # fmt: skip
+#: Divisions of whole numbers, which the old CPU rounded towards zero.
+TOWARDS_ZERO: dict[str, tuple[str, dict[str, Any]]] = {
+    "div": ("Divide", {"m_pythondiv": False}), "floor_mod": ("Mod", {}),
+}  # fmt: skip
 
 
 @converts(
     "Eltwise", "operation=sum coeff=",
-    becomes=" ".join(f"{one}-1" for one in {**FOLDED, **COMPARED, **LOGICAL}.values()),
+    becomes=" ".join(f"{one}-1" for one in {**FOLDED, **COMPARED, **LOGICAL}.values()) + " Mod-1",
     idle="axis stable_prod_grad",
 )  # fmt: skip
 def eltwise(old: Old) -> Made:
@@ -51,6 +57,9 @@ def eltwise(old: Old) -> Made:
     coefficients = old.numbers("coeff")
     if coefficients:
         inputs = _scaled(old, inputs, operation, coefficients)
+    if operation in TOWARDS_ZERO and not any(one.tensor.type.is_real for one in inputs):
+        type, words = TOWARDS_ZERO[operation]
+        return old.chain(type, inputs, **words)
     made = old.chain(known[operation], inputs)
     if operation == "mean":
         return old.add("Divide", "opset1", [made, old.constant(float(len(inputs)))])

@@ -224,11 +224,11 @@ class Old:
         pattern = self.constant(np.array(sizes, np.int64))
         return self.add("Reshape", "opset1", [one, pattern], special_zero=False)
 
-    def chain(self, type: str, inputs: Sequence[Output]) -> Output:
+    def chain(self, type: str, inputs: Sequence[Output], **attributes: Any) -> Output:
         """An operation of two inputs over all of them, from the left."""
         total = inputs[0]
         for one in inputs[1:]:
-            total = self.add(type, "opset1", [total, one])
+            total = self.add(type, "opset1", [total, one], **attributes)
         return total
 
     # Its weights.
