@@ -78,6 +78,12 @@ WEIGHTED = {
         {"weights": D, "biases": B4[:2]}, [(2, 2, 7, 6)],
         lambda x: transposed(x, D, (2, 2), (1, 0), (7, 6)) + by_channel(B4[:2], 4),
     ),
+    "deconvolution by inputs": Case(
+        "Deconvolution", [(2, 3, 4, 3), D, B4[:2]],
+        {"kernel": "3,3", "strides": "2,2", "pads_begin": "1,0", "pads_end": "1,1", "output": 2},
+        {}, [(2, 2, 7, 6)],
+        lambda x, *_: transposed(x, D, (2, 2), (1, 0), (7, 6)) + by_channel(B4[:2], 4), 7,
+    ),
     "deconvolution in groups, of which more is declared": Case(
         "Deconvolution", [(1, 4, 3, 3)],
         {"kernel": "3,3", "strides": "2,2", "pads_begin": "1,1", "output": 4, "group": 2},

@@ -192,10 +192,12 @@ def deconvolution(old: Old) -> Made:
     count, made = _channels(old, group)
     lead = (count, made) if group == 1 else (group, count // group, made // group)
     kind = "ConvolutionBackpropData" if group == 1 else "GroupConvolutionBackpropData"
-    weights = old.weights("weights", (*lead, *window.kernel))
+    weights = filters(old, (*lead, *window.kernel))
     attributes = window.attributes() | _transposed_pads(old, window, sizes)
     result = old.add(kind, "opset1", [old.reals(0), weights], attributes)
-    return with_bias(old, result, index=99)
+    if "weights" in old.layer.blobs or len(old) < 3 or not old[2].tensor.type.is_real:
+        return with_bias(old, result, index=len(old))  # what else comes in is the output's shape
+    return with_bias(old, result)
 
 
 def _transposed_pads(old: Old, window: Window, sizes: tuple[int, ...]) -> dict[str, object]:
