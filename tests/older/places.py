@@ -19,7 +19,18 @@ from .statements import (
 W = draw(4, 3, 3, 3)
 B4 = draw(4)
 
-PLACES = {    "reshape by attribute": Case(
+PLACES = {    "reshape of some axes, as Caffe has it": Case(
+        "Reshape", [(2, 3, 4)], {"dim": "-1", "axis": 1, "num_axes": -1}, {}, [(2, 12)],
+        lambda x: x.reshape(2, 12), 2,
+    ),
+    "reshape of some axes to two": Case(
+        "Reshape", [(2, 12)], {"dim": "3,4", "axis": 1}, {}, [(2, 3, 4)],
+        lambda x: x.reshape(2, 3, 4), 2,
+    ),
+    "one place of a scalar": Case(
+        "OneHot", [np.int32([2])], {"depth": 4}, {}, [(4,)], lambda _: np.eye(4)[2], 7,
+    ),
+    "reshape by attribute": Case(
         "Reshape", [(2, 3, 4, 5)], {"dim": "0,-1,5"}, {}, [(2, 12, 5)],
         lambda x: x.reshape(2, 12, 5),
     ),

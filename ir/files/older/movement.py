@@ -262,14 +262,19 @@ def shuffle_channels(old: Old) -> Made:
 
 @converts("OneHot", "axis=-1 depth on_value=1.0 off_value=0.0", becomes="OneHot-1")
 def one_hot(old: Old) -> Made:
-    """The two values may be words, True and False."""
+    """The two values may be words, True and False.
+
+    A list of one place stands for a scalar where the output has one axis, too.
+    """
     words = {"True": 1.0, "False": 0.0}
     values = [
         old.constant(words[old.text(name)] if old.text(name) in words else old.real(name))
         for name in ("on_value", "off_value")
     ]
     depth = old.constant(np.array(old.integer("depth", 1), np.int64))
-    return old.add("OneHot", "opset1", [old.whole(0), depth, *values], axis=old.integer("axis"))
+    alone = old.dims() == (1,) and len(old.declared()) == 1
+    places = old.scalar_count(0) if alone else old.whole(0)
+    return old.add("OneHot", "opset1", [places, depth, *values], axis=old.integer("axis"))
 
 
 @converts("SparseToDense", becomes="Broadcast-3 ScatterNDUpdate-3 Reshape-1")

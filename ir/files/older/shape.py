@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ....schemas import IRError
 from .layer import Old
 from .table import Made, converts
@@ -9,7 +11,11 @@ from .table import Made, converts
 
 @converts("Reshape", "dim?", becomes="Reshape-1", idle="axis num_axes special_zero")
 def reshape(old: Old) -> Made:
-    """Sizes in input 1 or in ``dim`` (0: the input's, -1: the rest), else the declared ones."""
+    """Sizes in input 1 or in ``dim`` (0: the input's, -1: the rest), else the declared ones.
+
+    The old CPU only copied: where ``dim`` is of some axes alone, as Caffe's axis and num_axes
+    have it, the declared sizes count.
+    """
     if len(old) > 1:
         if old.value(1) is None and old[1].layer.is_constant:
             old.remark(f"the .bin is missing: the declared sizes {list(old.declared())} are taken")
@@ -21,10 +27,21 @@ def reshape(old: Old) -> Made:
             raise IRError(
                 f"dim {list(sizes)} copies sizes that the input {list(old.dims())} lacks"
             )
+        dims, declared = old.dims(), old.declared()
+        if _filled(sizes, dims) != declared and math.prod(declared) == math.prod(dims):
+            old.remark(f"the declared sizes {list(declared)} are taken, and not dim {list(sizes)}")
+            return old.reshape(old[0], declared)
         pattern = old.indices(*sizes)
         return old.add("Reshape", "opset1", [old[0], pattern], special_zero=True)
     old.remark(f"says no sizes: the declared ones {list(old.declared())} are taken")
     return old.reshape(old[0], old.declared())
+
+
+def _filled(sizes: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of ``dim`` with those of the input and the rest written out."""
+    known = [size or dims[axis] for axis, size in enumerate(sizes)]
+    rest = math.prod(dims) // math.prod(size for size in known if size > 0)
+    return tuple(rest if size < 0 else size for size in known)
 
 
 @converts("Flatten", "axis=0 end_axis=-1", becomes="Reshape-1")
