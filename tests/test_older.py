@@ -284,6 +284,14 @@ def test_means_that_are_wrong(channels: str, more: str, words: str) -> None:
         ir.loads(with_means(channels, more).xml, bytes(64))
 
 
+def test_statistics_of_no_layer_are_not_told_of() -> None:
+    file = small(6)
+    file.more = "<statistics/>"
+    origin = ir.loads(file.xml, file.bin).origin
+    assert origin is not None
+    assert not [one for one in origin.remarks if "ranges" in one.message]
+
+
 def test_statistics_of_calibrated_files_are_told_of() -> None:
     file = small(4)
     file.more = "<statistics><layer><name>conv</name><min>0</min><max>1</max></layer></statistics>"

@@ -247,6 +247,19 @@ def test_detections_of_priors_that_are_normalized_though_the_file_does_not_say()
     np.testing.assert_allclose(found[:2], theirs[:2], atol=1e-5)
 
 
+def test_a_code_of_boxes_without_its_prefix_was_that_of_corners() -> None:
+    found = []
+    for code in ("CENTER_SIZE", "caffe.PriorBoxParameter.CORNER"):
+        file, given = detection_file(confidence_threshold=0.2, code_type=code)
+        given[0] = draw(1, 16) if not found else found[0][1]
+        model = ir.loads(file.xml, file.bin)
+        found.append((ir.run(model, given)["found"], given[0]))
+        assert model.origin is not None
+        told = any("CENTER_SIZE" in str(remark) for remark in model.origin.remarks)
+        assert told is (code == "CENTER_SIZE")
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+
+
 def test_detections_without_a_threshold_are_all() -> None:
     file, given = detection_file()
     found = ir.run(ir.loads(file.xml, file.bin), given)["found"].reshape(3, 7)

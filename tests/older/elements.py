@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .case import X4, Case, draw
@@ -21,6 +23,25 @@ ELEMENTS = {    "relu": Case("ReLU", [X4], {}, {}, [X4], lambda x: np.maximum(x,
     "prelu of one slope": Case(
         "PReLU", [X4], {"channel_shared": 1}, {"weights": SCALE[:1]}, [X4],
         lambda x: np.where(x < 0, x * SCALE[0], x),
+    ),
+    "prelu that is called I8": Case(
+        "PReLU", [X4], {"channel_shared": 0}, {"weights": SCALE.tobytes()},
+        [X4], lambda x: np.where(x < 0, x * by_channel(SCALE, 4), x), 5, precision="I8",
+    ),
+    "scale and shift that are called I8": Case(
+        "ScaleShift", [X4], {}, {"weights": SCALE.tobytes(), "biases": SHIFT.tobytes()}, [X4],
+        lambda x: x * by_channel(SCALE, 4) + by_channel(SHIFT, 4), 5, precision="I8",
+    ),
+    "swish": Case(
+        "Swish", [X4], {"alpha": 1.5}, {}, [X4], lambda x: x / (1 + np.exp(-1.5 * x)), 7
+    ),
+    "gelu": Case(
+        "GELU", [X4], {}, {}, [X4],
+        lambda x: x * np.vectorize(lambda n: 0.5 * (1 + math.erf(n / 2**0.5)))(x), 7,
+    ),
+    "not": Case(
+        "Not", [np.int32([[0, 3, 1]])], {}, {}, [(1, 3)], lambda _: np.int32([[1, 0, 0]]), 7,
+        precision="I32",
     ),
     "clamp": Case("Clamp", [X4], {"min": -1, "max": 0.5}, {}, [X4], lambda x: np.clip(x, -1, 0.5)),
     "elu": Case(

@@ -86,6 +86,20 @@ PLACES = {    "reshape of some axes, as Caffe has it": Case(
         "Crop", [X4], {"axis": "1,3", "crop_begin": "1,1", "crop_end": "0,2"}, {},
         [(2, 2, 4, 2)], lambda x: x[:, 1:, :, 1:3],
     ),
+    "crop from both ends, as CNNNetwork wrote it": Case(
+        "Crop", [X4], {"axis": "1,3", "crop_begin": "1,1", "crop_end": "0,2", "offset": "1,1",
+         "dim": ""}, {}, [(2, 2, 4, 2)], lambda x: x[:, 1:, :, 1:3],
+    ),
+    "crop to the declared sizes": Case(
+        "Crop", [X4], {"axis": "2,3", "offset": "1,0", "dim": ""}, {}, [(2, 3, 2, 3)],
+        lambda x: x[:, :, 1:3, :3],
+    ),
+    "patches": Case(
+        "ExtractImagePatches", [(1, 1, 4, 6)],
+        {"sizes": "2,3", "strides": "2,3", "rates": "1,1", "auto_pad": "valid"}, {},
+        [(1, 6, 2, 2)],
+        lambda x: x.reshape(2, 2, 2, 3).transpose(1, 3, 0, 2).reshape(1, 6, 2, 2),
+    ),
     "crop of v2": Case(
         "Crop", [X4], {}, {}, [(2, 3, 2, 3)], lambda x: x[:, :, 1:3, 2:5], 2,
         more={"tag": "crop-data",

@@ -80,13 +80,26 @@ def activation(old: Old) -> Made:
     return made
 
 
-@converts("LogicalNot", becomes="LogicalNot-1")
+@converts("LogicalNot Not", becomes="LogicalNot-1")
 def _logical_not(old: Old) -> Made:
     """1 where the input is 0."""
     from ....schemas import ElementType
 
     truth = old.cast(old[0], ElementType.BOOLEAN)
     return old.add("LogicalNot", "opset1", [truth])
+
+
+@converts("Swish", "alpha=1", becomes="Swish-4")
+def swish(old: Old) -> Made:
+    """X sigmoid(alpha x)."""
+    alpha = old.constant(old.real("alpha"))
+    return old.add("Swish", "opset4", [old.reals(0), alpha])
+
+
+@converts("GELU", becomes="Gelu-7")
+def gelu(old: Old) -> Made:
+    """By the error function, as the operation was defined."""
+    return old.add("Gelu", "opset7", [old.reals(0)], approximation_mode="ERF")
 
 
 @converts("ReLU", "negative_slope=0", becomes="ReLU-1 PReLU-1", idle="engine")

@@ -94,11 +94,12 @@ def prior_box_clustered(old: Old) -> Made:
     return _priors(old, "PriorBoxClustered", image, data)
 
 
+#: Codes of boxes; only the whole word was that of centre and size.
 CODES = {
     "caffe.PriorBoxParameter.CORNER": "caffe.PriorBoxParameter.CORNER",
     "caffe.PriorBoxParameter.CENTER_SIZE": "caffe.PriorBoxParameter.CENTER_SIZE",
     "CORNER": "caffe.PriorBoxParameter.CORNER",
-    "CENTER_SIZE": "caffe.PriorBoxParameter.CENTER_SIZE",
+    "CENTER_SIZE": "caffe.PriorBoxParameter.CORNER",
 }
 
 
@@ -129,6 +130,8 @@ def detection_output(old: Old) -> Made:
     data["clip_before_nms"] = old.flag("clip_before_nms") or old.flag("clip")
     data["keep_top_k"] = old.integers("keep_top_k")
     data["code_type"] = old.choice("code_type", CODES)
+    if old.text("code_type") == "CENTER_SIZE":
+        old.remark('boxes are corners: code_type "CENTER_SIZE" was not known without its prefix')
     data["nms_threshold"] = old.real("nms_threshold")
     data["objectness_score"] = old.real("objectness_score")
     least = old.real("confidence_threshold") if old.has("confidence_threshold") else -3.4e38

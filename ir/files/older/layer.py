@@ -253,12 +253,18 @@ class Old:
         return made
 
     def count(self, name: str) -> int | None:
-        """How many values a blob holds; None where the layer has none."""
-        held = self.layer.blobs.get(name)
+        """How many values a blob of numbers by channel holds; None where the layer has none.
+
+        The bytes of a calibrated layer's blob may be real numbers: as many as there are channels,
+        or one, if they fit.
+        """
+        held, dims = self.layer.blobs.get(name), self.dims()
         if held is None:
             return None
-        bits = self.blob_type(held).bits
-        return held.size * 8 // bits
+        for likely in (*dims[1:2], *dims[-1:], 1):
+            if self.blob_type(held, likely).nbytes(likely) == held.size:
+                return likely
+        return held.size * 8 // self.blob_type(held).bits
 
     def blob_type(self, held: Blob, count: int | None = None) -> ElementType:
         """The element type of a blob's bytes."""

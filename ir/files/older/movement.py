@@ -62,7 +62,7 @@ def crop(old: Old) -> Made:
         begin = tuple(_part(part, "offset") for part in old.layer.parts)
     else:
         axes = old.integers("axis")
-        begin = old.integers("offset") if old.has("offset") else old.integers("crop_begin")
+        begin = old.integers("offset") or old.integers("crop_begin")
     if not axes:
         raise IRError("Crop has no axis")
     if any(not -len(dims) <= axis < len(dims) for axis in axes):
@@ -78,7 +78,7 @@ def crop(old: Old) -> Made:
         sizes = old.add("ShapeOf", "opset3", [old[1]], output_type="i64")
         picked = old.add("Gather", "opset1", [sizes, places, old.constant(np.int64(0))])
         end = old.add("Add", "opset1", [first, picked])
-    elif old.has("crop_end") and not old.has("dim"):
+    elif old.text("crop_end") and not old.text("dim"):
         cut = old.integers("crop_end", 0)
         if len(cut) != len(axes):
             raise IRError(f"crop_end has {len(cut)} numbers for {len(axes)} axes")
@@ -91,7 +91,7 @@ def crop(old: Old) -> Made:
 def _ends(old: Old, axes: tuple[int, ...], begin: tuple[int, ...]) -> list[int]:
     """Where the cut ends, from ``dim`` or from the declared sizes."""
     dims, declared = old.dims(), old.declared()
-    if old.has("dim"):
+    if old.text("dim"):
         sizes = old.integers("dim", 1)
         if len(sizes) != len(axes):
             raise IRError(f"dim has {len(sizes)} numbers for {len(axes)} axes")
@@ -275,6 +275,14 @@ def one_hot(old: Old) -> Made:
     alone = old.dims() == (1,) and len(old.declared()) == 1
     places = old.scalar_count(0) if alone else old.whole(0)
     return old.add("OneHot", "opset1", [places, depth, *values], axis=old.integer("axis"))
+
+
+@converts("ExtractImagePatches", "sizes strides rates auto_pad", becomes="ExtractImagePatches-3")
+def image_patches(old: Old) -> Made:
+    """Windows of an image along its channels."""
+    words = {name: old.integers(name, 1) for name in ("sizes", "strides", "rates")}
+    pad = old.text("auto_pad").lower()
+    return old.add("ExtractImagePatches", "opset3", [old[0]], words, auto_pad=pad)
 
 
 @converts("SparseToDense", becomes="Broadcast-3 ScatterNDUpdate-3 Reshape-1")

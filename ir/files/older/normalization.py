@@ -98,7 +98,7 @@ def normalize(old: Old) -> Made:
 
 @converts("MVN", "across_channels=0 normalize_variance=1 eps=1e-9", becomes="MVN-1")
 def mean_variance(old: Old) -> Made:
-    """The same; eps stands outside of the root."""
+    """The same, eps under the root."""
     return old.add(
         "MVN", "opset2", [old.reals(0)],
         across_channels=old.flag("across_channels"),

@@ -152,8 +152,8 @@ class Upgrade:
     def _leavings(self) -> None:
         """Report the parts of the document that belong to no layer."""
         found = self.root.find("statistics")
-        if found is not None:
-            count = sum(1 for _ in found.iterchildren("layer"))
+        count = 0 if found is None else sum(1 for _ in found.iterchildren("layer"))
+        if found is not None and count:
             self.note(
                 found,
                 f"the ranges of {count} layers for calibrated 8-bit execution are not applied: "
