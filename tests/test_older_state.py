@@ -281,6 +281,16 @@ def test_boxes_that_stay_are_followed_by_rows_of_minus_one() -> None:
     agree(file, [boxes, scores], [np.int32([[0, 0, 1], [0, 0, 3], [-1, -1, -1]])])
 
 
+def test_prior_boxes_of_mxnet_with_a_largest_size_are_refused() -> None:
+    file = OldFile(6)
+    data = {"min_size": 4, "max_size": 9, "offset": 0.5, "step": 10, "scale_all_sizes": 0}
+    spots = [file.input((1, 8, 2, 3), "map"), file.input((1, 3, 20, 30), "image")]
+    file.add("PriorBox", spots, [(1, 2, 48)], data)
+    refused(file, r'\d+ "priorbox2" \(PriorBox v6\)')
+    told = "\n".join(map(str, ir.check(file.xml, weights=file.bin)))
+    assert "max_size is 9 where scale_all_sizes is 0" in told
+
+
 @pytest.mark.parametrize("count", [2, 3])
 def test_boxes_that_are_the_same_stay_where_no_overlap_is_given(count: int) -> None:
     file = OldFile(7)
