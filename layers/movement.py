@@ -253,7 +253,7 @@ class Broadcast(Op):
 class BroadcastV1(Broadcast):
     """Broadcast to a target shape; without a mapping of axes, by NumPy's rule."""
 
-    mode: Annotated[Literal["numpy", "none", "pdpd"], Alias("explicit", "none")] = "numpy"
+    mode: Annotated[Literal["none", "numpy", "pdpd"], Alias("explicit", "none")] = "numpy"
     #: Written beside ``pdpd`` only.
     broadcast_axis: Int = Field(default=0, alias="mode.auto_broadcast_axis")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import operations_stub
 import pytest
 from oracle import Call
-from vinoir import ir
+from vinoir import ir, layers
 from vinoir.ir.operations import NOT_CALLED
 from vinoir.layers import Op
 from vinoir.schemas import Tensor
@@ -66,6 +67,17 @@ def test_the_signature_names_inputs_and_attributes(kind: str) -> None:
 def test_the_stub_is_current() -> None:
     shipped = operations_stub.STUB.read_text("utf-8")
     assert operations_stub.stub() == shipped, "make it anew: python tests/operations_stub.py"
+
+
+def test_the_same_choices_have_one_order() -> None:
+    """Typing takes two such lists for equal: whichever came first would be printed for both."""
+    orders: dict[frozenset[str], set[tuple[str, ...]]] = {}
+    for path in Path(layers.__file__).parent.glob("*.py"):
+        for words in re.findall(r"Literal\[([^\]]*)\]", path.read_text("utf-8")):
+            order = tuple(re.findall(r'"([^"]*)"', words))
+            orders.setdefault(frozenset(order), set()).add(order)
+    assert len(orders) > 20
+    assert [found for found in orders.values() if len(found) > 1] == []
 
 
 def test_several_outputs() -> None:
@@ -197,7 +209,7 @@ def test_an_operation_with_attributes_beside_it_is_checked() -> None:
 
 USER = """
 import numpy as np
-from vinoir import ir
+from vinoir import ir, layers
 from vinoir.layers.pooling import AvgPoolV1, MaxPoolV14
 from vinoir.schemas import Tensor
 
