@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 from lxml import etree
 from test_pictures import call, tower
 from vinoir import ir
-from vinoir.ir.display import plot_run
+from vinoir.ir.display import plot_run, plot_weights
+from vinoir.ir.display.notebook import picture
 from vinoir.ir.display.pictures.plots import BARS, Spread
 from vinoir.ir.engine import Program
 from vinoir.ir.measuring.bench import layer_rows
@@ -78,6 +80,43 @@ def test_spread_is_what_numpy_says() -> None:
         wanted, _ = np.histogram(wide, BARS, (wide.min(), wide.max()))
         np.testing.assert_allclose(found.bars, wanted, atol=3)
         assert sum(found.bars) == value.size
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[1.7e308] * 3, [1.7e308, -1.7e308] * 9, [1.7e308, *[-1.7e308] * 9], [5e-324, 0.0] * 9,
+     [1e-300, 3e-300, 7e-300]],
+    ids=["large", "both", "one", "least", "small"],
+)  # fmt: skip
+def test_spread_at_the_ends_of_numbers(value: list[float]) -> None:
+    found = Spread.of(np.array(value))
+    wide = np.array(value, np.longdouble)
+    wanted = [float(each) for each in (wide.mean(), wide.std())]
+    np.testing.assert_allclose([found.mean, found.deviation], wanted, rtol=1e-12, atol=5e-324)
+    assert sum(found.bars) == len(value)
+    if wide.min() < wide.max():
+        assert (found.bars[0], found.bars[-1]) == (
+            (wide == wide.min()).sum(), (wide == wide.max()).sum()
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", [(5, 5, 5, 9), (5, 9, 5, 5), (9, 5, 7, 5), (2, 2, 2, 2)])
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_the_largest_are_shown_whatever_is_as_large(sizes: tuple[int, ...], most: int) -> None:
+    net = ir.Builder("ties")
+    for index, size in enumerate(sizes):
+        net.result(net.constant(np.arange(size, dtype="f4"), name=f"c{index}"))
+    shown = re.findall(r">c(\d)<", plot_weights(net.model(), most=most))
+    assert sorted((sizes[int(i)] for i in shown), reverse=True) == sorted(sizes)[::-1][:most]
+    assert shown == sorted(shown)
+
+
+def test_a_notebook_shows_the_ends_of_numbers() -> None:
+    for value in ([[-1.7e308, 1.7e308], [0, 1]], [[5e-324, 0], [0, 5e-324]]):
+        text = picture(np.array(value))
+        assert "#c00" not in text
+        assert {"#282837", "#f0f0ff"} <= set(re.findall(r'fill="([^"]*)"', text))
+    assert "#c00" in picture(np.array([[np.nan, 1], [2, 3]]))
 
 
 def test_layers_that_are_drawn_are_named_and_counted() -> None:

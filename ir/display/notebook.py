@@ -19,6 +19,7 @@ from ...schemas import Array, IRError
 from ...schemas.printing import Table, printable
 from ..document import Ends, Graph, Layer, Model
 from ..inference import Inferred
+from .pictures.ranges import shares
 
 #: Rows of a table, characters of a cell, and arrays that get a picture.
 ROWS, LONGEST, PICTURES = 40, 160, 8
@@ -89,7 +90,7 @@ def picture(array: Array) -> str:
         values = plane.astype(np.float64)
         finite = values[np.isfinite(values)]
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
-        shades = (np.clip(values, low, high) - low) / ((high - low) or 1.0)
+        shades = shares(np.clip(values, low, high), low, high)
     size = 5
     squares = "".join(
         f'<rect x="{x * size}" y="{y * size}" width="{size}" height="{size}" '

@@ -13,9 +13,10 @@ from ....schemas import Array, UsageError
 from ....schemas.printing import printable
 from ...document import Layer, Model
 from .labels import spell
+from .ranges import Range, pieces, places, scale_of
 
-#: Bars of a histogram, and values that are looked at in one go.
-BARS, _PIECE = 40, 1 << 20
+#: Bars of a histogram.
+BARS = 40
 ROW, _NAME, _RANGE, _HISTOGRAM, _FACTS, _MARGIN = 30, 330, 300, 240, 250, 20
 #: Magnitudes that the common scale shows below the largest.
 _DECADES = 6
@@ -47,39 +48,28 @@ class Spread:
     def of(cls, value: Array) -> Spread:
         """All values, a piece at a time, so that no second copy of them is made."""
         flat = value.reshape(-1)
-        found = cls(int(flat.size))
-        low, high, total, squares = np.inf, -np.inf, 0.0, 0.0
-        for part in _pieces(flat):
-            finite = part[np.isfinite(part)]
-            found.strange += part.size - finite.size
-            found.zeros += int((finite == 0).sum())
-            if finite.size:
-                low, high = min(low, float(finite.min())), max(high, float(finite.max()))
-                total += float(finite.sum())
-        counted = found.count - found.strange
-        if not counted:
+        whole = Range.of(flat)
+        found = cls(int(flat.size), zeros=whole.zeros, strange=whole.strange)
+        if not whole.counted:
             return found
-        found.low, found.high, found.mean = low, high, total / counted
+        low, high = whole.low, whole.high
+        found.low, found.high, found.mean = low, high, whole.mean
         bars = np.zeros(BARS, np.int64)
-        # Halves, as the distance of the largest numbers is no number any more.
-        width = high / 2 - low / 2
-        for part in _pieces(flat):
+        # Squares of shares of the furthest from the mean: none is too large or too small.
+        scale = scale_of(low, high)
+        middle = whole.mean * scale
+        furthest = max(high * scale - middle, middle - low * scale)
+        squares = 0.0
+        for part in pieces(flat):
             finite = part[np.isfinite(part)]
-            squares += float(np.square((finite - found.mean) / 2).sum())
-            if width == 0:
+            if low == high:
                 bars[BARS // 2] += finite.size  # all the same
             else:
-                place = ((finite / 2 - low / 2) / width * BARS).astype(np.int64)
-                bars += np.bincount(np.minimum(place, BARS - 1), minlength=BARS)
-        found.deviation = 2 * (squares / counted) ** 0.5
+                squares += float(np.square((finite * scale - middle) / furthest).sum())
+                bars += np.bincount(places(finite, low, high, BARS), minlength=BARS)
+        found.deviation = furthest * (squares / whole.counted) ** 0.5 / scale
         found.bars = tuple(bars.tolist())
         return found
-
-
-def _pieces(flat: Array) -> Iterator[Array]:
-    with np.errstate(over="ignore"):
-        for start in range(0, flat.size, _PIECE):
-            yield flat[start : start + _PIECE].astype(np.float64)
 
 
 def plotted(model: Model, least: int = 2) -> list[tuple[int, Layer]]:
@@ -106,8 +96,9 @@ def plot_weights(model: Model, *, least: int = 2, most: int = 500) -> str:
     sized = plotted(model, least)
     if not sized:
         raise UsageError(f"the model has no constant of {least} numbers or more")
-    bound = sorted((count for count, _ in sized), reverse=True)[:most][-1]
-    shown = [layer for count, layer in sized if count >= bound][:most]
+    # Of equal sizes those that come first in the file.
+    largest = sorted(range(len(sized)), key=lambda index: -sized[index][0])[:most]
+    shown = [sized[index][1] for index in sorted(largest)]
     spreads = [Spread.of(layer.value) for layer in shown]
     top = max((max(abs(s.low), abs(s.high)) for s in spreads), default=0.0)
     width = _NAME + _RANGE + _HISTOGRAM + _FACTS + 2 * _MARGIN
