@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from ...layers.base import Op
 from ...schemas import IRError
 from ..document import Layer
@@ -26,9 +28,10 @@ def macs(layer: Layer) -> float | None:
         if layer.op is None or min(output, default=0) < 0:
             return None
         layer.op.check_arity(len(inputs))
-        return float(layer.op.multiply_adds(inputs, output)) or None
-    except (IRError, IndexError):
-        return None  # wrong models are shown, too: with inputs of too few axes
+        count = float(layer.op.multiply_adds(inputs, output))
+    except (IRError, IndexError, OverflowError):
+        return None  # wrong models are shown, too: with inputs of too few axes, or of too large
+    return count if count and isfinite(count) else None
 
 
 __all__ = ["macs", "sums_products"]

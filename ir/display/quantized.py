@@ -92,7 +92,8 @@ def _use(graph: Graph, constant: Layer) -> tuple[str, str] | None:
         elif user.type == "Subtract" and becomes and not kind.is_real:
             return becomes, "zero points"
         elif user.type == "Multiply" and becomes and kind.bits <= _NARROW:
-            scale = user.inputs[1 - place].dims
+            if len(user.inputs) == 2:  # of a broken model there may be one, or many
+                scale = user.inputs[1 - place].dims
             break
         elif user.type not in ("Reshape", "Transpose") or place != 0:
             break
@@ -122,9 +123,8 @@ def _levels(layer: Layer) -> int:
 
 def _is_eight_bits(graph: Graph, layer: Layer, index: int) -> bool:
     """Whether an input comes from a FakeQuantize of 8 bits, or from scaled 8-bit integers."""
-    sources = graph.sources(layer)
     for _ in range(_LONGEST):
-        source = sources[index] if index < len(sources) else None
+        source = _source(graph, layer, index)
         if source is None:
             return False
         producer = source[0]
@@ -136,20 +136,26 @@ def _is_eight_bits(graph: Graph, layer: Layer, index: int) -> bool:
             return False
         if producer.type in ("Subtract", "Multiply") and not _is_scale(graph, producer):
             return False
-        sources, index = graph.sources(producer), 0
+        layer, index = producer, 0
     return False
 
 
 def _is_scale(graph: Graph, layer: Layer) -> bool:
     """Whether the second input is a constant, converted or not."""
-    source = graph.sources(layer)[1]
+    source = _source(graph, layer, 1)
     for _ in range(_LONGEST):
         if source is None or source[0].is_constant:
             return source is not None
         if source[0].type not in ("Convert", "Reshape"):
             return False
-        source = graph.sources(source[0])[0]
+        source = _source(graph, source[0], 0)
     return False
+
+
+def _source(graph: Graph, layer: Layer, index: int) -> tuple[Layer, int] | None:
+    """What feeds an input; None where nothing does, or a broken model has no such input."""
+    sources = graph.sources(layer)
+    return sources[index] if index < len(sources) else None
 
 
 __all__ = ["graphs", "precisions"]
