@@ -90,9 +90,15 @@ def shapes(layer: Layer) -> str:
     found = layer.outputs
     if not found:
         return ""
-    if layer.type == "Parameter":
+    first = tensor_text(layer, 0)
+    return first if len(found) == 1 else f"{first} +{len(found) - 1}"
+
+
+def tensor_text(layer: Layer, output: int) -> str:
+    """The type and shape of an output; of a Parameter as its attributes have them."""
+    if layer.type == "Parameter" and output == 0:
         return _spelled(declared(layer)[0])
-    return spell(found[0]) if len(found) == 1 else f"{spell(found[0])} +{len(found) - 1}"
+    return spell(layer.outputs[output])
 
 
 def spell(port: Port) -> str:
@@ -115,4 +121,14 @@ def chip_text(layer: Layer) -> str:
     return spell(layer.outputs[0]) if layer.outputs else printable(layer.type, 80)
 
 
-__all__ = ["CHIP", "LONGEST", "MOST_CHIPS", "Labels", "chip_text", "label", "shapes", "spell"]
+__all__ = [
+    "CHIP",
+    "LONGEST",
+    "MOST_CHIPS",
+    "Labels",
+    "chip_text",
+    "label",
+    "shapes",
+    "spell",
+    "tensor_text",
+]

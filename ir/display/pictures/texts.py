@@ -6,13 +6,17 @@ from collections.abc import Iterator
 
 from ....schemas import UsageError
 from ....schemas.printing import printable
-from .labels import TIMES
+from .labels import TIMES, tensor_text
 from .palette import FAMILIES, family
 from .scene import Picture
 from .sheet import Sheet
 
-#: Boxes of a Mermaid chart: beyond, what renders it gives up.
+#: Boxes of a Mermaid chart: beyond, nobody can read it.
 MOST_IN_MERMAID = 200
+#: Arrows and characters of a chart: beyond, Mermaid gives up (maxEdges, maxTextSize).
+MOST_ARROWS, MOST_TEXT = 500, 50_000
+#: What helps where a chart is too large.
+_SMALLER = "draw a part with --around LAYER --hops N, or a page with -o model.html"
 #: Characters of a name.
 _LONGEST = 60
 #: Signs that mean nothing to Mermaid.
@@ -65,12 +69,14 @@ def _quoted(text: str) -> str:
 
 
 def _arrows(picture: Picture) -> Iterator[tuple[int, int, str]]:
-    """The wires, and the shape that goes along each.
+    """The wires, and the type and shape of what goes along each.
 
     What a layer with bodies takes for itself, such as a condition, goes to the layer.
     """
-    for source, target, _ in sorted(set(picture.sheet.wires)):
-        yield source, target, picture.labels.detail[source]
+    sheet = picture.sheet
+    for source, target, value in sorted(set(sheet.wires)):
+        number, output = sheet.values[value]
+        yield source, target, tensor_text(sheet.layers[number], output)
 
 
 def _walk(picture: Picture, *, modules: bool = True) -> Iterator[tuple[int | None, int]]:
@@ -118,7 +124,7 @@ def to_mermaid(picture: Picture) -> str:
     if count > MOST_IN_MERMAID:
         raise UsageError(
             f"a Mermaid chart takes {MOST_IN_MERMAID} layers, these are {count}",
-            hint="draw a part with --around LAYER --hops N, or a page with -o model.html",
+            hint=_SMALLER,
         )
     lines = ["flowchart TD"]
     used: dict[str, list[str]] = {}
@@ -142,13 +148,23 @@ def to_mermaid(picture: Picture) -> str:
             )
             lines.append(f'{pad}n{number}["{label}"]')
             used.setdefault(family(layer), []).append(f"n{number}")
-    lines += [
+    arrows = [
         f"  n{tree.owners.get(a, a)} --> n{tree.owners.get(b, b)}" for a, b, _ in _arrows(picture)
     ]
+    if len(arrows) > MOST_ARROWS:
+        raise UsageError(
+            f"a Mermaid chart takes {MOST_ARROWS} arrows, these are {len(arrows)}", hint=_SMALLER
+        )
+    lines += arrows
     for name, boxes in used.items():
         lines.append(f"  classDef {name} fill:{FAMILIES[name][0]},stroke:#8889,color:#1b2027")
         lines.append(f"  class {','.join(boxes)} {name}")
-    return "\n".join([*lines, ""])
+    chart = "\n".join([*lines, ""])
+    if len(chart) > MOST_TEXT:
+        raise UsageError(
+            f"a Mermaid chart takes {MOST_TEXT} characters, these are {len(chart)}", hint=_SMALLER
+        )
+    return chart
 
 
 def _entities(text: str) -> str:
