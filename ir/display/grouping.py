@@ -8,7 +8,7 @@ from typing import Any
 
 from ..document import Model
 from .costs import macs, sums_products
-from .pictures.scopes import scopes
+from .pictures.scopes import Scope, scopes
 from .pictures.sheet import read_sheet
 from .sizes import constant_bytes, elements
 
@@ -65,7 +65,12 @@ class Module:
 def modules(model: Model) -> Module:
     """The modules of a model; constants belong to the module that reads them."""
     sheet = read_sheet(model)
-    found = {n: scope for body in sheet.bodies for n, scope in scopes(sheet, body).items()}
+    found: dict[int, Scope] = {}
+    for body in sheet.bodies:
+        # A body is in the module of the layer that holds it, whether its names say so or not.
+        outer = found[body.owner] if body.owner >= 0 else ()
+        for number, scope in scopes(sheet, body).items():
+            found[number] = scope if scope[: len(outer)] == outer else outer + scope
     reader_of = {chip: reader for reader, chips in sheet.chips.items() for chip in chips}
     root = Module(model.name)
     for number, layer in enumerate(sheet.layers):
