@@ -62,10 +62,13 @@ class _Grouping:
         self.tree = Tree(len(sheet.layers))
         self.readers: list[list[int]] = [[] for _ in sheet.layers]
         feeders: list[list[int]] = [[] for _ in sheet.layers]
-        for source, _, target, _ in sheet.edges:
+        #: Of each layer, what it reads: input index, layer, output index.
+        self.reads: list[list[tuple[int, int, int]]] = [[] for _ in sheet.layers]
+        for source, output, target, index in sheet.edges:
             if sheet.shown(source) and sheet.shown(target):
                 self.readers[source].append(target)
                 feeders[target].append(source)
+                self.reads[target].append((index, source, output))
         self.feeders = feeders
         kinds: dict[object, int] = {}
         looks = [
@@ -89,12 +92,15 @@ class _Grouping:
                     inner = list(reversed(body_groups[number]))
                     layer = self.sheet.layers[number]
                     self.tree.owners[number] = self.add(Group(layer.type, "body", inner))
+                    # Equal layers have equal bodies.
+                    self.tokens[number] = hash((self.tokens[number], self.hash(inner)))
             children = self.fold(self.arrange(order, names, 0))
             if body.owner < 0:
                 self.add(Group("", "all", [self.entity(each) for each in children]))
             else:
+                token = self.hash(children)
                 children = [self.entity(each) for each in children]
-                group = self.add(Group(body.tag, "body", children))
+                group = self.add(Group(body.tag, "body", children, token))
                 body_groups.setdefault(body.owner, []).append(group)
         tree = self.tree
         tree.parent = np.full(tree.count + len(tree.groups), -1, np.int64)
@@ -267,13 +273,13 @@ class _Grouping:
         """Of a repetition, the longest stretch whose turns are wired in the same way inside."""
         wiring = []
         for place in range(start, start + period * times, period):
-            local = {child: i for i, child in enumerate(children[place : place + period])}
+            members = self.layers_in(children[place : place + period])
+            local = {layer: i for i, layer in enumerate(members)}
+            # Of what comes from outside, only at which input.
             wiring.append([
-                (local.get(feeder), index)
-                for child, index in local.items()
-                if child < self.tree.count
-                for feeder in self.feeders[child]
-                if feeder in local
+                (i, index, *((local[feeder], output) if feeder in local else ()))
+                for layer, i in local.items()
+                for index, feeder, output in sorted(self.reads[layer])
             ])  # fmt: skip
         best, first = (0, 0), 0
         for turn in range(1, times + 1):
@@ -281,6 +287,17 @@ class _Grouping:
                 best = max(best, (turn - first, -first))
                 first = turn
         return start - best[1] * period, period, best[0]
+
+    def layers_in(self, children: list[int]) -> list[int]:
+        """Layers, and those in groups, in their order."""
+        found, stack = [], children[::-1]
+        while stack:
+            each = stack.pop()
+            if each < self.tree.count:
+                found.append(each)
+            else:
+                stack += reversed(self.tree.groups[each - self.tree.count].children)
+        return found
 
     def block(self, children: list[int], index: int) -> int:
         """One turn of a repetition."""
@@ -346,13 +363,7 @@ class _Grouping:
         """Before each child, and after the last: the values that pass that place."""
         place: dict[int, int] = {}
         for index, child in enumerate(children):
-            stack = [child]
-            while stack:
-                each = stack.pop()
-                if each >= self.tree.count:
-                    stack += self.tree.groups[each - self.tree.count].children
-                else:
-                    place[each] = index
+            place.update(dict.fromkeys(self.layers_in([child]), index))
         change = np.zeros(len(children) + 2, np.int64)
         for number, index in place.items():
             last = max((place.get(each, index) for each in self.readers[number]), default=index)
