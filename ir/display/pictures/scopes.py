@@ -46,7 +46,7 @@ def scopes(sheet: Sheet, body: Body) -> dict[int, Scope]:
     own = {number: scope_of(sheet.layers[number].name) for number in order}
     before: dict[int, int] = {}
     after: dict[int, int] = {}
-    for source, _, target, _ in sheet.edges:
+    for source, _, target, _ in body.edges:
         if source in own and target in own:
             # The neighbours along the main path: of several, the one nearest in the order.
             if source > before.get(target, -1):

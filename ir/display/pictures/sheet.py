@@ -30,6 +30,8 @@ class Body:
     tag: str
     #: The numbers of its layers, each after those that feed it.
     order: list[int] = field(default_factory=list)
+    #: Its edges as the file has them: layer, output index, layer, input index.
+    edges: list[tuple[int, int, int, int]] = field(default_factory=list)
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Sheet:
     bodies: list[Body] = field(default_factory=list)
     #: Of each layer, the number of its body.
     body_of: list[int] = field(default_factory=list)
-    #: Edges as the file has them: layer, output index, layer, input index.
+    #: The edges of all bodies.
     edges: list[tuple[int, int, int, int]] = field(default_factory=list)
     #: Of each layer, the layer at whose readers it is shown as a part of a chip; -1: by itself.
     chip: list[int] = field(default_factory=list)
@@ -61,9 +63,13 @@ class Sheet:
         return self.chip[number] < 0 and number not in self.hidden
 
     def around(self, number: int, hops: int) -> frozenset[int]:
-        """The layers with boxes at most so many values away, up and down, and what is in them."""
+        """The layers with boxes at most so many values away, up and down, and what is in them.
+
+        What feeds or reads a layer with bodies is near to it, and to what reads or gives the
+        value inside.
+        """
         near: dict[int, set[int]] = {}
-        for source, target, _ in self.wires:
+        for source, target in self._pairs():
             near.setdefault(source, set()).add(target)
             near.setdefault(target, set()).add(source)
         if self.chip[number] >= 0:
@@ -72,18 +78,32 @@ class Sheet:
         else:
             found = {number}
         edge = set(found)
+        # The layer itself comes with its bodies.
+        for body in self.bodies[1:]:
+            if body.owner in found:
+                found.update(body.order)
         for _ in range(hops):
+            if not edge:
+                break
             edge = {each for start in edge for each in near.get(start, ())} - found
             found |= edge
         owners = {self.bodies[self.body_of[each]].owner for each in found} - {-1}
         while owners:
             found |= owners
             owners = {self.bodies[self.body_of[each]].owner for each in owners} - {-1} - found
-        # A layer that was met itself comes with its bodies.
+        # A layer with a body of which nothing was met comes with all of it.
         for body in self.bodies[1:]:
             if body.owner in found and not found.intersection(body.order):
                 found.update(body.order)
         return frozenset(each for each in found if self.shown(each))
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        """Layers of which one gives a value that the other reads, or that is read inside it."""
+        for source, target, _ in self.wires:
+            yield source, target
+        for source, _, target, _ in self.edges:
+            if self.shown(source) and self.shown(target):
+                yield source, target
 
     def part(self, only: frozenset[int]) -> Sheet:
         """The same with some of the boxes alone."""
@@ -114,7 +134,8 @@ def _number(sheet: Sheet, model: Model) -> None:
             sheet.body_of.append(len(sheet.bodies))
             sheet.layers.append(layer)
         sheet.bodies.append(body)
-        sheet.edges += _edges(graph, number_of)
+        body.edges += _edges(graph, number_of)
+        sheet.edges += body.edges
         for number in body.order:
             bodies = sheet.layers[number].bodies
             open_.extend((inner, number, tag) for tag, inner in bodies.items())
@@ -154,6 +175,11 @@ def _edges(graph: Graph, number_of: dict[int, int]) -> Iterator[tuple[int, int, 
         )
 
 
+def _is_random(layer: Layer) -> bool:
+    """Whether it gives other values each time, whatever it reads."""
+    return layer.kind is not None and layer.kind.is_random
+
+
 def _find_chips(sheet: Sheet) -> None:
     """Find the small constant expressions; each is shown at the layers that read it."""
     count = len(sheet.layers)
@@ -168,7 +194,7 @@ def _find_chips(sheet: Sheet) -> None:
             layer = sheet.layers[number]
             if layer.is_constant:
                 size[number] = 1
-            elif feeders[number] and layer.type not in _GIVEN:
+            elif feeders[number] and layer.type not in _GIVEN and not _is_random(layer):
                 parts = [size[each] for each in feeders[number]]
                 if all(parts) and sum(parts) < LARGEST_CHIP and not layer.bodies:
                     size[number] = 1 + sum(parts)
