@@ -84,7 +84,8 @@ def draw_command(
             error.hint = f"{error.hint}; or findings, those of vinoir check"
             raise
     drawing.save(output, around=around, hops=hops, boxes=boxes, values=constants, force=force)
-    count = drawing.count(around=around, hops=hops)
+    constants_too = Path(output).suffix.lower() in (".html", ".svg")
+    count = drawing.count(around=around, hops=hops, constants=constants_too)
     note(f"drew {counted(count, 'layer')} into {output}")
 
 
@@ -128,16 +129,11 @@ def values_of(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"{path} cannot be read as JSON: {error}") from error
     if isinstance(content, dict) and isinstance(rows := content.get("layers"), list):
-        pairs = [
-            (row["name"], row["seconds"])
-            for row in rows
-            if isinstance(row, dict) and {"name", "seconds"} <= row.keys()
-        ]
-        if not pairs:
+        content, unit = _times(rows), "s"
+        if not content:
             raise UsageError(
                 f"{path} has no times of layers", hint="bench MODEL --layers --json prints them"
             )
-        content, unit = dict(pairs), "s"
     else:
         unit = ""
     if not isinstance(content, dict) or not all(
@@ -145,3 +141,16 @@ def values_of(path: Path) -> dict[str, Any]:
     ):
         raise UsageError(f"{path} is no JSON object of layers' names with numbers or words")
     return {"values": content, "unit": unit}
+
+
+def _times(rows: list[Any]) -> dict[str, Any]:
+    """Seconds by the layers' names; a layer in a body has a row for each turn."""
+    times: dict[Any, Any] = {}
+    for row in rows:
+        if not isinstance(row, dict) or "seconds" not in row:
+            continue
+        name, seconds = row.get("name"), row["seconds"]
+        if isinstance(name, str):
+            both = isinstance(seconds, float) and isinstance(times.get(name), float)
+            times[name] = times[name] + seconds if both else seconds
+    return times

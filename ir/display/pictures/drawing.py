@@ -60,6 +60,11 @@ class Drawing:
             The drawing itself.
         """
         if values is not None:
+            if name == "type":
+                raise UsageError(
+                    '"type" is how boxes are painted by themselves',
+                    hint="give another name to what the values say",
+                )
             self._paints = [each for each in self._paints if each.name != name]
             self._paints.append(given(self.picture.sheet, name, values, unit, notes))
         known = ["type", *(each.name for each in self._paints)]
@@ -109,15 +114,25 @@ class Drawing:
         return to_dot(self._part(around, hops))
 
     def mermaid(self, *, around: str | int | None = None, hops: int = 2) -> str:
-        """The same as a chart in Mermaid, up to 200 layers."""
+        """The same as a chart in Mermaid, as far as that draws it: up to 200 layers."""
         return to_mermaid(self._part(around, hops))
 
-    def count(self, *, around: str | int | None = None, hops: int = 2) -> int:
-        """The number of layers that are drawn, constants at their readers among them."""
+    def count(
+        self, *, around: str | int | None = None, hops: int = 2, constants: bool = True
+    ) -> int:
+        """The number of layers that are drawn.
+
+        Args:
+            around: A layer, as for ``svg``; None for the whole model.
+            hops: How many values lie between it and the furthest layer.
+            constants: Whether those at their readers are among them; .dot and .mmd have none.
+        """
         sheet = self.picture.sheet
         if around is None:
-            return len(sheet.layers)
+            return sum(constants or sheet.shown(number) for number in range(len(sheet.layers)))
         near = self._near(around, hops)
+        if not constants:
+            return len(near)
         chips = {root for reader in near for root in sheet.chips.get(reader, ())}
         return len(near) + sum(root in chips for root in sheet.chip)
 

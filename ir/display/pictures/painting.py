@@ -8,10 +8,15 @@ from functools import lru_cache
 from math import isfinite, prod
 from typing import Literal
 
+import numpy as np
+
 from ....schemas import UsageError
+from ....schemas.printing import printable
 from ...document import Port
 from ..costs import macs
+from ..summaries import declared
 from .palette import ramp
+from .ranges import shares
 from .sheet import Sheet
 
 #: Colours of words that mean something, what says most first; others get colours in turn.
@@ -49,10 +54,13 @@ class Paint:
             for word in dict.fromkeys(map(str, self.values.values())):
                 turns.setdefault(word, _TURNS[len(turns) % len(_TURNS)])
             return {number: turns[str(word)] for number, word in self.values.items()}
-        numbers = {k: float(v) for k, v in self.values.items()}
-        most = max(numbers.values(), default=0.0)
+        numbers = np.array([float(value) for value in self.values.values()])
+        least, most = numbers.min(initial=0.0), numbers.max(initial=-np.inf)
+        if most <= least:
+            return dict.fromkeys(self.values, ramp(0.0))
         # Shares of the largest differ by magnitudes: their roots tell more.
-        return {k: ramp((v / most) ** 0.5 if most > 0 else 0.0) for k, v in numbers.items()}
+        roots = shares(numbers, least, most) ** 0.5
+        return {k: ramp(root) for k, root in zip(self.values, roots.tolist(), strict=True)}
 
 
 def rank(word: str) -> tuple[int, str]:
@@ -70,6 +78,8 @@ def bytes_of(sheet: Sheet) -> Paint:
             held[number] = float(size_text)
         elif layer.type != "Result":
             sizes = [_bytes(port.precision or "", port.dims) for port in layer.outputs]
+            if layer.type == "Parameter" and not all(t.shape.is_static for t in declared(layer)):
+                continue  # its port has no sizes where the rank is not known, as a single value
             if None not in sizes:
                 held[number] = sum(size for size in sizes if size is not None)
     return Paint("bytes", "number", held, "B")
@@ -80,7 +90,10 @@ def _bytes(precision: str, dims: tuple[int, ...]) -> float | None:
     kind = Port(0, precision).type
     if kind.is_dynamic or min(dims, default=0) < 0:
         return None
-    return float(kind.nbytes(prod(dims)))
+    try:
+        return float(kind.nbytes(prod(dims)))
+    except OverflowError:
+        return None  # a wrong model is shown, too: with sizes that nothing could hold
 
 
 def macs_of(sheet: Sheet) -> Paint:
@@ -128,10 +141,21 @@ def given(
     for value in values.values():
         if isinstance(value, str):
             kind = "word"
-        elif not isfinite(value):
-            raise UsageError(f'"{name}" has the value {value}, which is no finite number')
+        elif not _is_finite(value):
+            raise UsageError(
+                f'"{name}" has the value {printable(value, 40)}, which is no finite number'
+            )
+    if kind == "word":
+        found = {n: str(value) for n, value in found.items()}
     told = {n: text for key, text in (notes or {}).items() for n in numbers.get(key, ())}
     return Paint(name, kind, found, unit, told)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False  # an integer beyond all that a float can be
 
 
 OWN = {"bytes": bytes_of, "MACs": macs_of, "precision": precision_of}
