@@ -323,7 +323,7 @@ def test_hostile_names_do_nothing() -> None:
     picture = drawing.svg()
     tree = etree.fromstring(picture.encode())
     assert {etree.QName(each).localname for each in tree.iter()} <= {
-        "svg", "title", "style", "path", "rect", "text"
+        "svg", "title", "style", "path", "g", "rect", "text"
     }  # fmt: skip
     for line in drawing.dot().splitlines():
         # Quotes are in pairs, and what is between them holds none.

@@ -61,6 +61,8 @@ class _Painter:
         self.colours = colours
         #: The class of each pair of colours that was used.
         self.classes: dict[tuple[str, str], str] = {}
+        #: The layers that are groups since they have bodies, by their groups.
+        self.owner_of = {group: owner for owner, group in picture.tree.owners.items()}
 
     def style(self) -> str:
         """The rules of the colours that were used."""
@@ -87,21 +89,24 @@ class _Painter:
         if box.open:
             yield f'<rect class="g o" {frame} height="{box.height:.1f}" rx="8"/>'
             yield from self.text("t", left + 10, box.y + TITLE - 9, title, width - 20, "start")
+            yield from self.chips(number, box)
             return
         height = 40.0 if not grouped else 46.0
         top = box.y + (box.height - height) / 2
         kind = "g" if grouped else f"n {self.colour(number)}"
-        yield f'<rect class="{kind}" {frame[: frame.index("y=")]}y="{top:.1f}" width="{width:.1f}" height="{height:.0f}" rx="5"/>'  # noqa: E501
         if not grouped:
             full = printable(picture.sheet.layers[number].name, 300)
-            yield f"<title>{_text(full)}</title>"
+            yield f"<g><title>{_text(full)}</title>"
+        yield f'<rect class="{kind}" {frame[: frame.index("y=")]}y="{top:.1f}" width="{width:.1f}" height="{height:.0f}" rx="5"/>'  # noqa: E501
         yield from self.text("t", box.x, top + 17, title, width - 12, "middle")
         yield from self.text("d", box.x, top + 31, detail, width - 8, "middle")
+        if not grouped:
+            yield "</g>"
         yield from self.chips(number, box)
 
     def chips(self, number: int, box: Box) -> Iterable[str]:
         """The constants beside their reader."""
-        owner = next((k for k, v in self.picture.tree.owners.items() if v == number), number)
+        owner = self.owner_of.get(number, number)
         found = self.picture.sheet.chips.get(owner, [])
         width = float(self.picture.labels.chips[number]) - 8
         shown = found[:MOST_CHIPS]
