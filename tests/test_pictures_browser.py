@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from browser import Browser
 from test_pictures import hostile, tower
+from test_pictures_odd import row, turns
 from vinoir import ir
 
 pytestmark = pytest.mark.browser
@@ -338,3 +339,106 @@ def test_a_large_model_is_drawn_in_part(chrome: Browser, tmp_path: Path) -> None
     chrome.press("#fit")
     assert int(chrome.value(DRAWN)) < 4000
     assert chrome.troubles() == []
+
+
+def shown(chrome: Browser, folder: Path, model: ir.Model) -> Browser:
+    """A page of another model."""
+    ir.draw(model).save(folder / "shown.html")
+    chrome.session = None
+    chrome.said.clear()
+    chrome.open((folder / "shown.html").as_uri())
+    return chrome
+
+
+@pytest.mark.parametrize("layers", [0, 1])
+def test_keys_do_no_harm_where_there_is_nothing(
+    chrome: Browser, tmp_path: Path, layers: int
+) -> None:
+    net = ir.Builder("nothing")
+    if layers:
+        net.constant(np.ones(3, "f4"), name="only")
+    tab = shown(chrome, tmp_path, net.model())
+    for key in ("ArrowDown", "ArrowUp", "ArrowRight", "ArrowLeft", "Enter", "+", "-", "0", "1",
+                "b", "v", "b", "v", "b", "v", "b", "u", "j", "p", "t", "t", "n", "N", "Backspace",
+                "c", "?", "?", "Escape"):  # fmt: skip
+        tab.key(key)
+    assert tab.troubles() == []
+
+
+def test_the_largest_of_no_numbers(chrome: Browser, tmp_path: Path) -> None:
+    tab = shown(chrome, tmp_path, row())
+    tab.key("v", 2)
+    assert tab.value("document.querySelector('#paint').selectedOptions[0].textContent") == "MACs"
+    tab.key("b")
+    assert tab.troubles() == []
+
+
+def test_names_beyond_the_first_plane(chrome: Browser, tmp_path: Path) -> None:
+    face = "\N{GRINNING FACE}"
+    names = [f"{face}{face}one", f"{face}{face}two", "z"]
+    tab = shown(chrome, tmp_path, row(*names))
+    tab.key("t")
+    rows = "[...document.querySelectorAll('#rows tr')].map(r => r.children[1].textContent)"
+    assert tab.value(rows) == ["x", *names, "y"]
+    assert tab.troubles() == []
+
+
+def test_a_path_goes_through_bodies(chrome: Browser, tmp_path: Path) -> None:
+    tab = shown(chrome, tmp_path, turns())
+    find(tab, "name:m/after")
+    tab.key("u")
+    assert tab.text("#hits") == "9 on the path"  # all but the Result
+    find(tab, "name:part")
+    tab.key("u")
+    assert tab.text("#hits") == "3 on the path"
+    tab.key("j")
+    assert tab.text("#hits") == "5 on the path"
+    assert tab.troubles() == []
+
+
+def test_a_constant_beside_an_open_box_is_chosen(chrome: Browser, tmp_path: Path) -> None:
+    tab = shown(chrome, tmp_path, turns())
+    chosen = "document.querySelector('#side .name')?.textContent"
+    x, y, width, height = hold(tab)
+    across, down = range(0, int(width), 12), range(12, int(height) - 8, 12)
+    for place in ((x + a, y + d) for a in across if a > width / 2 for d in down):
+        tab.click(*place)
+        if tab.value(chosen) == "start0":
+            break
+    assert tab.value(chosen) == "start0"
+    assert tab.troubles() == []
+
+
+def test_the_command_is_there_where_it_works(chrome: Browser, tmp_path: Path) -> None:
+    tab = shown(chrome, tmp_path, row("plain", "tab\there", "L" * 500))
+    for layer, there in ((1, True), (2, False), (3, False)):
+        tab.value(f"location.hash = '#l={layer}'")
+        tab.rest()
+        assert tab.value("document.querySelector('#command') !== null") is there
+    assert tab.troubles() == []
+
+
+def test_types_of_any_name_are_found(chrome: Browser, tmp_path: Path) -> None:
+    model = row()
+    model.layer("b").type = 'of "two" words'
+    tab = shown(chrome, tmp_path, model)
+    found = tab.value(
+        "[...document.querySelectorAll('#side table:last-child button.go')].map(b => "
+        "[b.textContent, (b.click(), document.querySelector('#hits').textContent)])"
+    )
+    assert dict(found) == {
+        "ReLU": "2 found", "Parameter": "1 found", 'of "two" words': "1 found",
+        "Result": "1 found",
+    }  # fmt: skip
+    find(tab, '-type:ReLU -"of two" -name:"x"')
+    assert tab.text("#hits").endswith("of 2")
+    assert tab.troubles() == []
+
+
+def test_a_sample_says_so(chrome: Browser, tmp_path: Path) -> None:
+    net = ir.Builder("large")
+    net.result(net.constant(np.zeros((1 << 22) + 1, "i1"), name="more"))
+    tab = shown(chrome, tmp_path, net.model())
+    find(tab, "name:more")
+    assert "of a sample of" in side(tab)
+    assert "of its 4,194,305 values" in side(tab)

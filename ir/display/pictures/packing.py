@@ -14,15 +14,20 @@ from ....layers.base import Op
 from ....schemas import IRError
 from ....schemas.printing import printable
 from ...document import Layer
+from ..summaries import declared
 from .labels import chip_text
 from .painting import Paint, rank
 from .palette import FAMILIES, family
+from .ranges import Range, places
 from .scene import Picture
+from .sheet import Sheet
 
 #: Characters that are kept of a name, and of an attribute.
 LONGEST_NAME, LONGEST_TEXT = 400, 300
 #: A constant's first values, the bars of its histogram, and values that are looked at for it.
 FIRST, BARS, SAMPLE = 8, 16, 4096
+#: Of a constant of more values, the range and the mean are of the sample too, and say so.
+LARGEST = 1 << 22
 #: No rail.
 NONE = "-"
 
@@ -72,7 +77,10 @@ def _layers(picture: Picture) -> dict[str, Any]:
         given = tuple(layer.data.items())
         if layer.is_constant:
             given = ()  # type and shape are those of its output, the rest is its place
-        tensors = tuple(map(_tensor, ((p.precision, p.dims) for p in layer.outputs)))
+        if layer.type == "Parameter":
+            tensors = tuple(f"{t.type} {t.shape}".strip() for t in declared(layer))
+        else:
+            tensors = tuple(map(_tensor, ((p.precision, p.dims) for p in layer.outputs)))
         texts = [(short(k), short(v)) for k, v in given]
         rows[0].append(kind)
         rows[1].append(shapes.put(tensors, list(tensors)))
@@ -94,6 +102,13 @@ def _layers(picture: Picture) -> dict[str, Any]:
         "sources": _flat(row[0::2] for row in inputs),
         "outputs": _flat(row[1::2] for row in inputs),
         "body": _deltas(sheet.body_of),
+        "walls": _walls(sheet),
+        # Layers whose names are not all that is in the file.
+        "cut": [
+            n
+            for n, layer in enumerate(sheet.layers)
+            if printable(layer.name, LONGEST_NAME) != layer.name
+        ],
         "half": wide,
         "chipWidth": np.round(labels.chips).astype(int).tolist(),
         "height": np.round(labels.height).astype(int).tolist(),
@@ -131,10 +146,17 @@ def _fronted(names: list[str]) -> list[Any]:
         shared, most = 0, min(len(name), len(before))
         while shared < most and name[shared] == before[shared]:
             shared += 1
-        counts.append(shared)
+        # In units of UTF-16, as the page's language counts.
+        counts.append(len(name[:shared].encode("utf-16-le", "surrogatepass")) // 2)
         rests.append(name[shared:])
         before = name
     return [counts, rests]
+
+
+def _walls(sheet: Sheet) -> list[list[int]]:
+    """Layers that read a value through the wall of a body, and those that give it."""
+    pairs = {(t, s) for s, t, _ in sheet.wires if sheet.body_of[s] != sheet.body_of[t]}
+    return [[target for target, _ in sorted(pairs)], [source for _, source in sorted(pairs)]]
 
 
 def _flat(rows: Iterable[list[int]]) -> list[int]:
@@ -226,9 +248,12 @@ def _paint(paint: Paint) -> dict[str, Any]:
     pairs = _Table()
     numbers = sorted(paint.values)
     if paint.kind == "word":
+        first: dict[str, int] = {}
+        for number in numbers:
+            first.setdefault(str(paint.values[number]), number)
         # What says more has the lower number: a closed group has the colour of that.
-        for word in sorted(set(map(str, paint.values.values())), key=rank):
-            pairs.put(colours[next(n for n in numbers if paint.values[n] == word)])
+        for word in sorted(first, key=rank):
+            pairs.put(colours[first[word]])
     return {
         "name": paint.name,
         "kind": paint.kind,
@@ -259,7 +284,10 @@ def _constants(picture: Picture) -> dict[str, Any]:
 
 
 def _constant(layer: Layer) -> list[Any] | None:
-    """First values, smallest, largest and mean of a sample, and how many lie in each bar."""
+    """First values, smallest, largest and mean, and how many of a sample lie in each bar.
+
+    Last come how many values there are, and of how many the range is; 0: of all.
+    """
     try:
         value = layer.value
     except IRError:
@@ -268,20 +296,23 @@ def _constant(layer: Layer) -> list[Any] | None:
     first = [_text(each) for each in flat[:FIRST].tolist()]
     if not flat.size or flat.dtype.kind in "TOSU":
         return [first]
-    sample = flat[:: max(1, flat.size // SAMPLE)][:SAMPLE].astype(np.float64)
-    finite = sample[np.isfinite(sample)]
-    if flat.size <= FIRST or not finite.size:
+    if flat.size <= FIRST:
         return [first]
-    low, high = float(finite.min()), float(finite.max())
-    middle = float(finite.mean())
+    taken = flat[:: -(-flat.size // SAMPLE)]
+    whole = Range.of(flat if flat.size <= LARGEST else taken)
+    if not whole.counted:
+        return [first]
+    low, high = whole.low, whole.high
+    sample = taken.astype(np.float64)
+    finite = sample[np.isfinite(sample)]
     bars = np.zeros(BARS, int)
     if high > low:
-        share = (finite / 2 - low / 2) / (high / 2 - low / 2)
-        bars = np.bincount(np.minimum((share * BARS).astype(int), BARS - 1), minlength=BARS)
+        bars = np.bincount(places(finite, low, high, BARS), minlength=BARS)
     most = max(int(bars.max()), 1)
     heights = np.ceil(bars * 35 / most).astype(int).tolist()
-    return [first, *(f"{n:.4g}" for n in (low, high, middle)),
-            "".join(np.base_repr(h, 36) for h in heights), int(flat.size)]  # fmt: skip
+    return [first, *(f"{n:.4g}" for n in (low, high, whole.mean)),
+            "".join(np.base_repr(h, 36) for h in heights), int(flat.size),
+            int(taken.size) if flat.size > LARGEST else 0]  # fmt: skip
 
 
 def _text(value: object) -> str:

@@ -183,7 +183,7 @@ class App {
     const starts = this.layersOf();
     if (!starts.length) return;
     const found = new Set(starts);
-    for (const go of [up && (l => this.m.inputs(l).map(i => i[0])), down && (l => this.m.readers(l))])
+    for (const go of [up && (l => this.m.before(l)), down && (l => this.m.after(l))])
       if (go) {
         const stack = starts.slice(), seen = new Set(starts);
         while (stack.length) for (const l of go(stack.pop())) if (!seen.has(l)) { seen.add(l); found.add(l); stack.push(l); }
@@ -229,7 +229,7 @@ class App {
     this.center(best.e);
   }
   start() {
-    const e = this.p.inside(this.m.root)[0];
+    const e = this.p.inside(this.m.root)[0] ?? -1;
     return [this.m.isGroup(e) ? -1 : e, e];
   }
   aside(by) {
@@ -268,6 +268,7 @@ class App {
     this.ranked ||= new Map();
     if (!this.ranked.has(p)) this.ranked.set(p, p.list.map((l, i) => [p.values[i], l]).sort((a, b) => b[0] - a[0]));
     const list = this.ranked.get(p);
+    if (!list.length) return;
     this.rank = (this.rank + 1) % list.length;
     this.choose(list[this.rank][1]);
   }

@@ -33,6 +33,12 @@ class Model {
     const fill = uses.slice();
     for (let i = 0; i < n; i++)
       for (let k = this.first[i]; k < this.first[i + 1]; k++) this.reader[fill[this.source[k]]++] = i;
+    this.entering = new Map();
+    this.leaving = new Map();
+    d.walls[0].forEach((t, i) => {
+      for (const [map, a, b] of [[this.entering, t, d.walls[1][i]], [this.leaving, d.walls[1][i], t]]) map.has(a) ? map.get(a).push(b) : map.set(a, [b]);
+    });
+    this.cut = new Set(d.cut);
     this.valueLayer = sums(d.values[0]);
     this.geometries = d.geometries.map(g => new Geometry(g));
     this.groups = d.groups.map((g, i) => ({
@@ -69,6 +75,9 @@ class Model {
     return found;
   }
   readers(l) { return [...new Set(this.reader.subarray(this.uses[l], this.uses[l + 1]))]; }
+  // The same, through the walls of bodies too.
+  before(l) { return [...this.inputs(l).map(i => i[0]), ...(this.entering.get(l) || [])]; }
+  after(l) { return [...this.readers(l), ...(this.leaving.get(l) || [])]; }
   // What stands in the picture for a layer: itself, the group that it is, or the reader of its chip.
   box(l) {
     const root = this.chip[l];

@@ -75,7 +75,7 @@ class Painter {
       }
     if (z > 0.035 || geo.s.length < 3000) this.edges(e, g, geo, size, x, y, from, to);
     for (const [child, cx, cy, own] of later) {
-      if (this.p.isOpen(child) && own.height * z > 24) this.inside(child, cx, cy, depth + 1);
+      if (this.p.isOpen(child) && own.height * z > 24) { this.inside(child, cx, cy, depth + 1); this.beside(child, cx, cy, own); }
       else this.box(child, cx, cy, own);
     }
   }
@@ -158,9 +158,16 @@ class Painter {
         this.text(m.detail(e), this.sx(x), top + 31 * z, w - 6 * z);
       }
     }
-    const chips = m.chips.get(e);
-    if (chips && z > 0.3) this.chips(e, chips, x + own.right + 8, y, own);
     c.globalAlpha = 1;
+    this.beside(e, x, y, own);
+  }
+  // The constants that a box reads, be it closed or open.
+  beside(e, x, y, own) {
+    const chips = this.m.chips.get(e);
+    if (!chips || this.view.z <= 0.3) return;
+    this.c.globalAlpha = this.alpha(e);
+    this.chips(e, chips, x + own.right + 8, y, own);
+    this.c.globalAlpha = 1;
   }
   chips(e, list, x, y, own) {
     const c = this.c, k = this.k, z = this.view.z, n = Math.min(list.length, MOST_CHIPS), more = list.length > n;
@@ -302,7 +309,7 @@ class Painter {
           const tall = this.tall(child, own), top = cy + (own.height - tall) / 2;
           if (x >= cx - own.left && x <= cx + own.right && y >= top && y <= top + tall) next = [child, cx, cy];
           const chips = this.m.chips.get(child), w = this.m.d.chipWidth[child];
-          if (chips && !this.p.isOpen(child) && x > cx + own.right && x <= cx + own.right + w) {
+          if (chips && x > cx + own.right && x <= cx + own.right + w) {
             const n = Math.min(chips.length, MOST_CHIPS), k = Math.floor((y - cy - (own.height - CHIP * (n + (chips.length > n))) / 2) / CHIP);
             if (k >= 0 && k < n) return { box: child, layer: chips[k] };
           }

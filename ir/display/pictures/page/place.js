@@ -71,7 +71,7 @@ class Places {
     const chain = [];
     for (let at = e; at !== this.m.root; ) {
       const up = this.m.parent[at];
-      if (up < 0) return null;
+      if (!(up >= 0)) return null;
       chain.push(at);
       at = up;
     }

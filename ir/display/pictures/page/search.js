@@ -1,8 +1,8 @@
 // The query line: words, and conditions such as type:MaxPool shape:1,?,56,56 attr.kernel=3.
 function parseQuery(text) {
   const terms = [];
-  for (const [, not, quoted, plain] of text.matchAll(/(-?)(?:"([^"]*)"|(\S+))/g)) {
-    const word = quoted ?? plain, found = quoted === undefined && /^(type|name|shape|dtype|id|op|in|attr\.[^=:]+)[:=](.*)$/i.exec(word);
+  for (const [, not, quoted, key, value, plain] of text.matchAll(/(-?)(?:"([^"]*)"|([a-z]+(?:\.[^=:\s"]+)?[:=])"([^"]*)"|(\S+))/gi)) {
+    const word = quoted ?? (key ? key + value : plain), found = quoted === undefined && /^(type|name|shape|dtype|id|op|in|attr\.[^=:]+)[:=](.*)$/i.exec(word);
     terms.push({ not: !!not, key: found ? (found[1].startsWith("attr.") ? found[1] : found[1].toLowerCase()) : "", value: found ? found[2] : word });
   }
   return terms;

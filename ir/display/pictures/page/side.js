@@ -39,7 +39,7 @@ class Side {
     const ends = kind => [...m.kind.keys()].filter(l => m.body[l] === 0 && m.type(l).name === kind).slice(0, 30);
     this.rows("inputs", ends("Parameter").map(l => [m.detail(l), this.go(l, m.names[l])]));
     this.rows("outputs", ends("Result").map(l => [m.detail(l), this.go(l, m.names[l])]));
-    this.rows("layers by type", [...counts].sort((a, b) => b[1] - a[1]).slice(0, 40).map(([k, n]) => [String(n), make("button", { className: "go", textContent: k, onclick: () => this.app.search("type:" + k) })]));
+    this.rows("layers by type", [...counts].sort((a, b) => b[1] - a[1]).slice(0, 40).map(([k, n]) => [String(n), make("button", { className: "go", textContent: k, onclick: () => this.app.search("type:" + (/[\s"]/.test(k) ? '"' + k.replaceAll('"', "*") + '"' : k)) })]));
   }
   group(e) {
     const m = this.m, g = m.group(e);
@@ -68,7 +68,8 @@ class Side {
     const c = m.d.constants[l];
     if (c) this.constant(c);
     this.node.append(make("h3", { textContent: "path" }), ...[["before", true, false], ["after", false, true], ["both", true, true]].flatMap(([name, up, down]) => [make("button", { id: "path-" + name, textContent: name, onclick: () => this.app.path(up, down) }), " "]));
-    if (m.body[l] === 0) {
+    // A name that is not shown as it is would not be found.
+    if (m.body[l] === 0 && !m.cut.has(l)) {
       const text = "vinoir extract MODEL --to " + quoted(m.names[l]);
       this.node.append(make("h3", { textContent: "the part that ends here" }), make("code", { id: "command", textContent: text }), " ", make("button", { textContent: "Copy", onclick: () => this.app.copy() }));
     }
@@ -82,6 +83,7 @@ class Side {
       bar.style.height = Math.round((parseInt(h, 36) / 35) * 100) + "%";
       bars.append(bar);
     }
+    if (c[6]) this.node.append(make("p", { textContent: `of a sample of ${c[6].toLocaleString("en")} of its ${c[5].toLocaleString("en")} values:` }));
     this.node.append(bars, make("div", { className: "ends" }, make("span", { textContent: c[1] }), make("span", { textContent: "mean " + c[3] }), make("span", { textContent: c[2] })));
   }
 }
