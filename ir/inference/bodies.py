@@ -7,16 +7,20 @@ edge hands a Result to a Parameter for the next turn.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from ...layers.axes import axis_of
 from ...schemas import ANY, Dim, ElementType, IRError, Shape, Size, Tensor
-from ...schemas.shapes import interval, limits, union
+from ...schemas.shapes import any_sizes, interval, limits, same, union
 from ..document import Graph, Layer, MapEntry, PortMap
 from .wiring import body_of, ordered_outputs, outer_input, turns_of_iterator
 
 #: Infers a graph whose Parameters are given, by layer id; all outputs by layer id.
 InferGraph = Callable[[Graph, Mapping[int, Tensor]], dict[int, tuple[Tensor, ...]]]
+
+#: So many times a body is inferred with ever looser sizes before all of them may be anything.
+ROUNDS = 24
 
 
 def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> tuple[Tensor, ...]:
@@ -32,10 +36,16 @@ def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> t
         else (turns_of_iterator(port_map, inputs))
     )
     never = loop and len(inputs) > 1 and inputs[1].ints() == [0]
-    return tuple(
-        _output(entry, _plain(_of(known, entry.internal_layer_id)), turns, never=never, loop=loop)
-        for entry in ordered_outputs(port_map)
-    )
+    begins = _first_states(layer, port_map, inputs)
+    found = []
+    for entry in ordered_outputs(port_map):
+        tensor = _plain(_of(known, entry.internal_layer_id))
+        begin = begins.get(entry.internal_layer_id)
+        if entry.axis is None and not turns and begin is not None:
+            # Where no turn comes, what the first was to be given is handed out.
+            tensor = _with_names_of(tensor, begin)
+        found.append(_output(entry, tensor, turns, never=never, loop=loop))
+    return tuple(found)
 
 
 def body_parameters(
@@ -72,17 +82,27 @@ def _turn(
                               "has no output port")  # fmt: skip
             shape = counter.outputs[0].tensor.shape
             given[entry.internal_layer_id] = Tensor(inputs[0].type, shape)
-    loop = layer.type == "Loop"
-    if loop:
+    if layer.type == "Loop":
         # As in OpenVINO, what is empty at first may grow.
         for edge in layer.back_edges:
             if edge.to_layer in given:
                 tensor = given[edge.to_layer]
                 given[edge.to_layer] = Tensor(tensor.type, _without_zeros(tensor.shape))
-    known = infer(body, given)
-    if loop:
-        known = _settle(layer, body, given, known, infer)
-    return given, known
+    return given, _settle(layer, body, given, infer)
+
+
+def _first_states(layer: Layer, port_map: PortMap, inputs: Sequence[Tensor]) -> dict[int, Tensor]:
+    """What the first turn is given in the place of a Result of the turn before."""
+    outer = {
+        entry.internal_layer_id: outer_input(entry, inputs)
+        for entry in port_map.inputs
+        if entry.axis is None and entry.external_port_id >= 0
+    }
+    return {
+        edge.from_layer: outer[edge.to_layer]
+        for edge in layer.back_edges
+        if edge.to_layer in outer
+    }
 
 
 def check_condition(layer: Layer, inputs: Sequence[Tensor]) -> None:
@@ -153,26 +173,32 @@ def _slice_of(entry: MapEntry, tensor: Tensor) -> Tensor:
 
 
 def _settle(
-    layer: Layer,
-    body: Graph,
-    given: dict[int, Tensor],
-    known: dict[int, tuple[Tensor, ...]],
-    infer: InferGraph,
+    layer: Layer, body: Graph, given: dict[int, Tensor], infer: InferGraph
 ) -> dict[int, tuple[Tensor, ...]]:
-    """Loosen Parameters fed by back edges until the sizes they get are those they allow."""
-    for turn in range(len(layer.back_edges) + 2):
+    """Loosen Parameters fed by back edges until the sizes they get are those they allow.
+
+    Each round knows less of a size than the one before, so that there is a last one.
+    """
+    for count in itertools.count():
+        known = infer(body, given)
         changed = False
         for edge in layer.back_edges:
             if edge.to_layer not in given:
                 continue
             fed, held = _of(known, edge.from_layer).shape, given[edge.to_layer].shape
-            loose = _loosened(held, fed, first=turn == 0)
+            loose = _loosened(held, fed, count)
             if loose != held:
                 given[edge.to_layer] = Tensor(given[edge.to_layer].type, loose)
                 changed = True
         if not changed:
             break
-        known = infer(body, given)
+        if count >= ROUNDS:
+            # What is handed from state to state for so long is not followed to the end.
+            for edge in layer.back_edges:
+                if edge.to_layer in given:
+                    tensor = given[edge.to_layer]
+                    rank = tensor.rank if count == ROUNDS else None
+                    given[edge.to_layer] = Tensor(tensor.type, Shape.of_rank(rank))
     return known
 
 
@@ -180,14 +206,31 @@ def _without_zeros(shape: Shape) -> Shape:
     return Shape(None if shape.rank is None else [size if size != 0 else ANY for size in shape])
 
 
-def _loosened(held: Shape, fed: Shape, *, first: bool) -> Shape:
+def _with_names_of(tensor: Tensor, other: Tensor) -> Tensor:
+    """A tensor without those names of its sizes that another one does not bear."""
+    one, two = tensor.shape, other.shape
+    if one.rank is None:
+        return tensor
+    others = two.sizes if two.rank == one.rank else any_sizes(one.rank)
+    return Tensor(tensor.type, map(_with_name_of, one.sizes, others))
+
+
+def _loosened(held: Shape, fed: Shape, count: int) -> Shape:
     """Sizes that hold both; a number that becomes another, or grows on, may be anything."""
     if held.rank is None or fed.rank is None or held.rank != fed.rank:
         return Shape.UNKNOWN
     return Shape(
-        a if _holds(a, b) else union(a, b) if first and isinstance(b, Dim) else ANY
+        _with_name_of(a, b) if _holds(a, b) else union(a, b) if not count and isinstance(b, Dim)
+        else ANY
         for a, b in zip(held, fed, strict=True)
-    )
+    )  # fmt: skip
+
+
+def _with_name_of(size: Size, other: Size) -> Size:
+    """A size whose name is kept only if the other one is sure to be equal."""
+    if isinstance(size, Dim) and size.symbol is not None and not same(size, other):
+        return interval(size.low, size.high)
+    return size
 
 
 def _holds(held: Size, fed: Size) -> bool:
