@@ -170,6 +170,31 @@ def test_what_is_kept_takes_the_sizes_of_what_joins_it(batch: str, tmp_path: Pat
     assert inside.shape.spelling == "1..8,3"  # the one it begins with is in there
 
 
+@pytest.mark.parametrize("counter", [ov.Type.i64, ov.Type.i32])
+@pytest.mark.parametrize("trips", [ov.Type.i64, ov.Type.i32])
+def test_the_body_says_of_which_type_the_number_of_the_turn_is(
+    trips: Any, counter: Any, tmp_path: Path
+) -> None:
+    x, count = parameter("2"), parameter("", trips)
+    turn, kept = parameter("", counter), parameter("2")
+    more = ops.add(turn, ops.constant(np.array(1), counter))
+    total = ops.add(kept, ops.convert(more, ov.Type.f32))
+    listed = ops.unsqueeze(turn, ops.constant(0))
+    always = ops.constant(np.array(True))
+    made = ops.loop(count, always)
+    made.set_function(ov.Model([always, total, listed], [turn, kept], "body"))
+    made.set_special_body_ports([0, 0])
+    made.set_merged_input(kept, x.output(0), total.output(0))
+    last = made.get_iter_value(total.output(0), -1)
+    every = made.get_concatenated_slices(listed.output(0), 0, 1, 1, -1, 0)
+    given = [np.zeros(2, "f4"), np.array(3, "i8" if trips == ov.Type.i64 else "i4")]
+    compare(ov.Model([last, every], [x, count], "m"), tmp_path, given)
+    declared = ir.read(tmp_path / "m.xml")
+    types = [layer.data.get("element_type") for layer in declared.everywhere()]
+    ir.reshape(declared)
+    assert types == [layer.data.get("element_type") for layer in declared.everywhere()]
+
+
 @pytest.mark.parametrize("condition", [True, False, None])
 @pytest.mark.parametrize(
     ("shape", "other"),

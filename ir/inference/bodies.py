@@ -75,13 +75,12 @@ def _turn(
     }
     for entry in port_map.inputs:
         if entry.purpose == "current_iteration":
-            # The body says how it wants the number of the turn.
+            # The body says how it wants the number of the turn: its type, and whether in a list.
             counter = body.layer(entry.internal_layer_id)
             if not counter.outputs:
                 raise IRError(f'"{counter.name}" of the body takes the number of the turn, and '
                               "has no output port")  # fmt: skip
-            shape = counter.outputs[0].tensor.shape
-            given[entry.internal_layer_id] = Tensor(inputs[0].type, shape)
+            given[entry.internal_layer_id] = counter.outputs[0].tensor
     if layer.type == "Loop":
         # As in OpenVINO, what is empty at first may grow.
         for edge in layer.back_edges:
