@@ -205,6 +205,33 @@ def test_ifs(condition: bool | None, shape: str, other: str, tmp_path: Path) -> 
     compare(choice(shape, condition, other), tmp_path)
 
 
+@pytest.mark.parametrize("folded", [True, False])
+@pytest.mark.parametrize("when", [True, False])
+def test_a_side_of_an_if_that_is_not_taken_need_not_fit(
+    when: bool, folded: bool, tmp_path: Path
+) -> None:
+    x, bodies, inner = parameter("1,3,4"), [], []
+    for fits in (when, not when):
+        inner.append(parameter("..."))
+        one = ops.relu(inner[-1]) if fits else ops.transpose(inner[-1], ops.constant([0, 2, 3, 1]))
+        bodies.append(ov.Model([one], [inner[-1]], "body"))
+    size = ops.gather(ops.shape_of(x), ops.constant(1), ops.constant(0))
+    asked = ops.equal(size, ops.constant(np.int64(3 if when else 1)))
+    made = ops.if_op((asked if folded else ops.constant(np.array(when))).output(0))
+    made.set_then_body(bodies[0])
+    made.set_else_body(bodies[1])
+    made.set_input(x.output(0), *inner)
+    out = made.set_output(bodies[0].results[0], bodies[1].results[0])
+    compare(ov.Model([out], [x], "m"), tmp_path, [IMAGE[:1, :3, :3].repeat(2, 2)[:, :, :4]])
+    path = tmp_path / "m.xml"
+    assert not ir.check(path).errors
+    ir.reshape(ir.read(path))
+    ir.simplify(path)
+    layer = next(layer for layer in ir.read(path).layers if layer.type == "If")
+    for side in layer.bodies:
+        ir.extract(path, body=f"{layer.name}/{side}")
+
+
 @pytest.mark.parametrize("when", [True, False])
 def test_an_if_runs_one_side(when: bool, tmp_path: Path) -> None:
     compare(choice("2,6,3", None, "2,6,3"), tmp_path, [IMAGE, -IMAGE, np.array(when)])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ...layers.axes import axis_of
 from ...schemas import ANY, Dim, ElementType, IRError, Shape, Size, Tensor
+from ...schemas.errors import LimitError
 from ...schemas.shapes import any_sizes, interval, limits, same, union
 from ..document import Graph, Layer, MapEntry, PortMap
 from .wiring import body_of, ordered_outputs, outer_input, turns_of_iterator
@@ -128,21 +129,37 @@ def _of(known: Mapping[int, tuple[Tensor, ...]], layer_id: int) -> Tensor:
 
 
 def _infer_if(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> tuple[Tensor, ...]:
-    sides = []
+    known = inputs[0].ints()
+    taken = None if not known else "then_body" if known[0] else "else_body"
+    sides = {}
     for name in ("then_body", "else_body"):
-        body, port_map = body_of(layer, name)
-        given = {e.internal_layer_id: _plain(outer_input(e, inputs)) for e in port_map.inputs}
-        known = infer(body, given)
-        sides.append([_plain(_of(known, e.internal_layer_id)) for e in ordered_outputs(port_map)])
-    condition = inputs[0].ints()
-    if condition is not None:
-        return tuple(sides[0] if condition[0] else sides[1])
-    if len(sides[0]) != len(sides[1]):
-        raise IRError(f"then_body gives {len(sides[0])} outputs, else_body {len(sides[1])}")
+        try:
+            sides[name] = _infer_side(layer, name, inputs, infer)
+        except LimitError:
+            raise
+        except IRError:
+            # As in OpenVINO, a side that is sure not to be taken need not fit the inputs.
+            if taken in (None, name):
+                raise
+    if taken is not None:
+        return tuple(sides[taken])
+    then, other = sides.values()
+    if len(then) != len(other):
+        raise IRError(f"then_body gives {len(then)} outputs, else_body {len(other)}")
     return tuple(
-        Tensor(one.type.merge(other.type), either(one.shape, other.shape))
-        for one, other in zip(*sides, strict=True)
+        Tensor(a.type.merge(b.type), either(a.shape, b.shape))
+        for a, b in zip(then, other, strict=True)
     )
+
+
+def _infer_side(
+    layer: Layer, name: str, inputs: Sequence[Tensor], infer: InferGraph
+) -> list[Tensor]:
+    """What one side of an If gives."""
+    body, port_map = body_of(layer, name)
+    given = {e.internal_layer_id: _plain(outer_input(e, inputs)) for e in port_map.inputs}
+    known = infer(body, given)
+    return [_plain(_of(known, e.internal_layer_id)) for e in ordered_outputs(port_map)]
 
 
 def either(one: Shape, other: Shape) -> Shape:

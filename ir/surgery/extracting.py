@@ -319,7 +319,10 @@ def _given(model: Model, target: Graph) -> Mapping[int, Tensor]:
         assert inner is not None
         if owner.id not in known:
             return {}
-        _, (given, known) = tensors_of_bodies(outer, owner, known)[id(inner)]
+        found = tensors_of_bodies(outer, owner, known)
+        if id(inner) not in found:
+            return {}  # a side of an If that is not taken, and does not fit
+        _, (given, known) = found[id(inner)]
         outer = inner
     return {id(target.layer(number)): tensor for number, tensor in given.items()}
 
