@@ -176,3 +176,59 @@ def test_a_state_of_an_iterator_that_becomes_wider_has_no_static_shape_inside(
     for model in (ir.read(tmp_path / "m.xml"), ir.simplify(tmp_path / "m.xml")[0]):
         for way in (ir.run(model, given), ir.compile(model)(given)):
             assert list(way.values())[1].tolist() == [[1], [4], [4]]
+
+
+def sliced(trips: int | None, begins: bool | None, shape: str) -> Any:
+    """A Loop over rows: its state, what its turns give joined, and how long that is."""
+    x = parameter(shape)
+    count = parameter("", ov.Type.i64) if trips is None else ops.constant(np.int64(trips))
+    if begins is None:
+        condition = parameter("", ov.Type.boolean)
+    else:
+        condition = ops.constant(np.array(begins))
+    state, part = parameter("?,?"), parameter("1,?")
+    new, row = ops.add(state, ops.constant(np.float32(1))), ops.negative(part)
+    made = ops.loop(count.output(0), condition.output(0))
+    made.set_function(ov.Model([ops.constant(np.array(True)), new, row], [state, part], "body"))
+    made.set_special_body_ports([-1, 0])
+    made.set_merged_input(state, x.output(0), new.output(0))
+    made.set_sliced_input(part, x.output(0), 0, 1, 1, -1, 0)
+    last = made.get_iter_value(new.output(0), -1)
+    every = made.get_concatenated_slices(row.output(0), 0, 1, 1, -1, 0)
+    size = ops.shape_of(every).output(0)
+    inputs = [x, *([count] if trips is None else []), *([condition] if begins is None else [])]
+    return ov.Model([last, every, size], inputs, "loop")
+
+
+ROWS = np.arange(6, dtype="f4").reshape(2, 3)
+
+
+@pytest.mark.parametrize("shape", ["2,3", "?,?"])
+@pytest.mark.parametrize("trips", [None, 0, 2])
+@pytest.mark.parametrize("begins", [None, True, False])
+@pytest.mark.parametrize("turns", [0, 2])
+@pytest.mark.parametrize("when", [True, False])
+def test_what_a_loop_gives_is_what_is_inferred_of_it(
+    shape: str, trips: int | None, begins: bool | None, turns: int, when: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.xml"
+    ov.serialize(sliced(trips, begins, shape), path)
+    given = [ROWS, *([np.int64(turns)] if trips is None else []),
+             *([np.array(when)] if begins is None else [])]  # fmt: skip
+    done = (turns if trips is None else trips) if (when if begins is None else begins) else 0
+    simple = ir.simplify(path)[0]
+    for model in (ir.read(path), simple):
+        for way in (ir.run(model, given), ir.compile(model)(given)):
+            last, every, size = way.values()
+            np.testing.assert_array_equal(last, ROWS + done)
+            assert size.tolist() == list(every.shape)
+            assert every.size == 3 * done
+            for tensor, array in zip(ir.infer(model).values(), way.values(), strict=True):
+                tensor.shape.merge(Shape(array.shape))
+            if done:
+                np.testing.assert_array_equal(every, -ROWS)
+    if begins is False and shape == "?,?":  # of static shapes OpenVINO refuses to compile it
+        wanted = ov.Core().compile_model(path, "CPU")(given)
+        found = ir.run(path, given)
+        for one, other in zip(found.values(), wanted.values(), strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,28 @@ def test_a_scalar_is_a_list_of_one_where_the_other_side_gives_lists(
     ours = ir.read(tmp_path / "m.xml")
     for way in (ir.run(ours, inputs), ir.compile(ours)(inputs)):
         assert [array.shape for array in way.values()] == [(1,) if when else (3,)]
+
+
+@pytest.mark.parametrize(("other", "wrong"), [("", "<dim>1</dim>"), ("1", "")])
+@pytest.mark.parametrize("when", [True, False])
+def test_what_an_if_declares_of_its_outputs_does_not_count(
+    when: bool, other: str, wrong: str, tmp_path: Path
+) -> None:
+    model, path = choice("", None, other), tmp_path / "m.xml"
+    ov.serialize(model, path)
+    text = path.read_text("utf-8")
+    begin = text.index('type="If"')
+    ports = text.index("<output>", begin), text.index("</output>", begin)
+    name = re.search(r'<port id="[0-9]+" precision="FP32"( names="[^"]*")?', text[slice(*ports)])
+    port = f"<output>{name[0]}>{wrong}</port>"
+    given = [np.float32(3), np.full(tuple(map(int, other)), -2, "f4"), np.array(when)]
+    wanted = ov.Core().compile_model(path, "CPU")(given)
+    path.write_text(text[: ports[0]] + port + text[ports[1] :], "utf-8")
+    ours = ir.read(path)
+    for way in (ir.run(ours, given), ir.compile(ours)(given)):
+        for found, right in zip(way.values(), wanted.values(), strict=True):
+            np.testing.assert_array_equal(found, right)
+            assert found.shape == right.shape
 
 
 @pytest.mark.parametrize("kind", ["f32", "dynamic"])

@@ -235,8 +235,9 @@ class Outside:
             id(layer.bodies[name]): Body(layer.bodies[name], given, self, layer.type != "If")
             for name, given in known.items()
         }
+        told = [value.tensor.shape for value in node.outputs]
         return lambda *inputs: run_bodies(
-            layer, inputs, lambda body, arrays: runners[id(body)](arrays)
+            layer, inputs, lambda body, arrays: runners[id(body)](arrays), told
         )
 
     def ready(self, plan: Plan) -> Timed:

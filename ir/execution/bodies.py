@@ -10,11 +10,12 @@ import numpy as np
 from ...layers.axes import all_but, axis_of
 from ...layers.budget import budget
 from ...layers.casting import computed
-from ...schemas import Array, IRError
-from ..document import Graph, Layer, MapEntry, Port, PortMap
+from ...schemas import Array, ElementType, IRError, Shape, Tensor
+from ..document import Graph, Layer, MapEntry, PortMap
 from ..inference import (
     body_of,
     branch,
+    either,
     ordered_outputs,
     outer_input,
     slices,
@@ -25,13 +26,15 @@ from ..inference import (
 RunGraph = Callable[[Graph, Mapping[int, Array]], dict[int, Array]]
 
 
-def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Array, ...]:
-    """The outputs of a layer with bodies."""
+def run_bodies(
+    layer: Layer, inputs: Sequence[Array], run: RunGraph, told: Sequence[Shape] = ()
+) -> tuple[Array, ...]:
+    """The outputs of a layer with bodies; ``told`` is what is inferred of them, if anything is."""
     if layer.type == "If":
         side, taken, handed = branch(layer, condition=bool(_first(inputs[0], "the condition")))
         once = run(side, {e.internal_layer_id: outer_input(e, inputs) for e in taken})
         given_out = [once[entry.internal_layer_id] for entry in handed]
-        return tuple(map(_as_declared, given_out, layer.outputs))
+        return tuple(map(_as_told, given_out, told or _told_by_sides(layer)))
     body, port_map = body_of(layer, "body")
     loop = layer.type == "Loop"
     turns = _count(layer, port_map, inputs)
@@ -75,17 +78,27 @@ def run_bodies(layer: Layer, inputs: Sequence[Array], run: RunGraph) -> tuple[Ar
             going = bool(_first(found[condition], "the condition of the body"))
     for row in rows.values():
         allowed.let_go(row)
+    outputs = ordered_outputs(port_map)
     return tuple(
-        _joined(entry, rows[entry.internal_layer_id], body)
+        _joined(entry, rows[entry.internal_layer_id], body, shape)
         if entry.axis is not None
-        else _final(entry, found, layer, given, body)
-        for entry in ordered_outputs(port_map)
+        else _final(entry, found, layer, given, body, shape)
+        for entry, shape in zip(outputs, told or [Shape.UNKNOWN] * len(outputs), strict=True)
     )
 
 
-def _as_declared(array: Array, port: Port) -> Array:
+def _as_told(array: Array, shape: Shape) -> Array:
     """A scalar as a list of one where the other side of an If gives lists."""
-    return array.reshape(1) if not array.ndim and port.tensor.rank == 1 else array
+    return array.reshape(1) if not array.ndim and shape.rank == 1 else array
+
+
+def _told_by_sides(layer: Layer) -> list[Shape]:
+    """What the sides of an If declare that they give."""
+    sides = []
+    for name in ("then_body", "else_body"):
+        body, port_map = body_of(layer, name)
+        sides.append([_declared(entry, body).shape for entry in ordered_outputs(port_map)])
+    return list(map(either, *sides))
 
 
 def _first(array: Array, what: str) -> Any:
@@ -144,10 +157,10 @@ def begin_of(entry: MapEntry, size: int, turn: int) -> int:
     return first
 
 
-def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:
+def _joined(entry: MapEntry, row: Sequence[Array], body: Graph, shape: Shape) -> Array:
     """The slices of all turns in one."""
     if not row:
-        return _nothing(entry, body)
+        return _nothing(entry, body, shape)
     axis = entry.axis or 0
     row = [np.atleast_1d(array) for array in row]
     for turn, array in enumerate(row):
@@ -160,16 +173,25 @@ def _joined(entry: MapEntry, row: Sequence[Array], body: Graph) -> Array:
     return np.concatenate(row[::-1] if entry.stride < 0 else row, axis)
 
 
-def _nothing(entry: MapEntry, body: Graph) -> Array:
+def _nothing(entry: MapEntry, body: Graph, shape: Shape) -> Array:
     """What no turn gave: as many axes as each would give, with those sizes that are known."""
-    source = body.producer(body.layer(entry.internal_layer_id), 0)
-    known = None if source is None else source[0].outputs[source[1]].tensor
-    kind = np.dtype(np.float32) if known is None else computed(known.type).dtype
-    if known is None or not known.rank or entry.axis is None:
+    known = _declared(entry, body)
+    kind = np.dtype(np.float32) if known.type.is_dynamic else computed(known.type).dtype
+    if shape.is_static and shape.count == 0:
+        return np.empty(shape.static, kind)
+    if not known.rank or entry.axis is None:
         return np.empty((0,), kind)
     sizes = [size if isinstance(size, int) else 0 for size in known.shape]
     sizes[axis_of(entry.axis, len(sizes))] = 0
     return np.empty(sizes, kind)
+
+
+def _declared(entry: MapEntry, body: Graph) -> Tensor:
+    """What a body declares that a Result is given."""
+    source = body.producer(body.layer(entry.internal_layer_id), 0)
+    if source is None:
+        return Tensor(ElementType.DYNAMIC, Shape.UNKNOWN)
+    return source[0].outputs[source[1]].tensor
 
 
 def _final(
@@ -178,6 +200,7 @@ def _final(
     layer: Layer,
     given: Mapping[int, Array],
     body: Graph,
+    shape: Shape,
 ) -> Array:
     """What the last turn gave; without a turn, what would have been handed to the first."""
     if entry.internal_layer_id in found:
@@ -185,4 +208,4 @@ def _final(
     for edge in layer.back_edges:
         if edge.from_layer == entry.internal_layer_id and edge.to_layer in given:
             return given[edge.to_layer]
-    return _joined(entry, [], body)
+    return _nothing(entry, body, shape)

@@ -219,6 +219,7 @@ class Interpreter:
         self._state: State = {}
         #: What is assigned in a walk: who reads a variable in the same one gets its old value.
         self._assigned: State = {}
+        self._inferred = inferred
         self._tensors = _needed_tensors(graph, order, inferred)
         self._halves = halves(graph, order)
         sources = [_sources(graph, layer) for layer in order]
@@ -317,7 +318,9 @@ class Interpreter:
                 f"operation {layer.type} {layer.version} is not known", layer.where
             )
         if layer.bodies:
-            return lambda *inputs: run_bodies(layer, inputs, self._run_body)
+            known = {} if self._inferred is None else self._inferred.tensors
+            told = [tensor.shape for tensor in known.get(layer.id, ())]
+            return lambda *inputs: run_bodies(layer, inputs, self._run_body, told)
         if layer.type == "ReadValue":
             return lambda *inputs: (self._read(op, inputs),)
         if layer.type == "Assign":

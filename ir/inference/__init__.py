@@ -8,6 +8,7 @@ from ..faces import face
 
 if TYPE_CHECKING:
     from .bodies import body_parameters as body_parameters
+    from .bodies import either as either
     from .bodies import infer_bodies as infer_bodies
     from .interface import input_types as input_types
     from .interface import output_array as output_array
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "bodies": "body_parameters infer_bodies",
+        "bodies": "body_parameters either infer_bodies",
         "interface": "input_types output_array output_type",
         "shapes": (
             "Inferred OWN Shapes are_named constant infer infer_graph infer_layer inputs_of "

@@ -42,10 +42,11 @@ def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> t
     for entry in ordered_outputs(port_map):
         tensor = _plain(_of(known, entry.internal_layer_id))
         begin = begins.get(entry.internal_layer_id)
-        if entry.axis is None and not turns and begin is not None:
+        if entry.axis is None and begin is not None and not turns:
             # Where no turn comes, what the first was to be given is handed out.
-            tensor = _with_names_of(tensor, begin)
-        found.append(_output(entry, tensor, turns, never=never, loop=loop))
+            found.append(_plain(begin) if never else _with_names_of(tensor, begin))
+        else:
+            found.append(_output(entry, tensor, turns, never=never, loop=loop))
     return tuple(found)
 
 
@@ -277,9 +278,11 @@ def _turns_of_loop(
                 )
     if not goes_on:
         return None
-    if not goes_on[0]:
-        return 1
-    count = inputs[0].ints()
+    begins, count = inputs[1].ints(), inputs[0].ints()
+    if not begins:
+        return None  # it may not begin at all
+    if not begins[0] or not goes_on[0]:
+        return begins[0]
     return None if not count or count[0] < 0 else count[0]
 
 
