@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ def run_bodies(
         side, taken, handed = branch(layer, condition=bool(_first(inputs[0], "the condition")))
         once = run(side, {e.internal_layer_id: outer_input(e, inputs) for e in taken})
         given_out = [once[entry.internal_layer_id] for entry in handed]
+        if all(array.ndim for array in given_out):
+            return tuple(given_out)
         return tuple(map(_as_told, given_out, told or _told_by_sides(layer)))
     body, port_map = body_of(layer, "body")
     loop = layer.type == "Loop"
@@ -98,7 +101,7 @@ def _told_by_sides(layer: Layer) -> list[Shape]:
     for name in ("then_body", "else_body"):
         body, port_map = body_of(layer, name)
         sides.append([_declared(entry, body).shape for entry in ordered_outputs(port_map)])
-    return list(map(either, *sides))
+    return [either(*pair) for pair in zip_longest(*sides, fillvalue=Shape.UNKNOWN)]
 
 
 def _first(array: Array, what: str) -> Any:
