@@ -272,6 +272,35 @@ def test_what_an_if_declares_of_its_outputs_does_not_count(
             assert found.shape == right.shape
 
 
+def test_what_an_if_in_a_body_declares_does_not_count(tmp_path: Path) -> None:
+    x, path = parameter(""), tmp_path / "m.xml"
+    turn, held, inner, bodies = parameter("", ov.Type.i64), parameter(""), [], []
+    for function in (ops.relu, lambda given: ops.unsqueeze(given, ops.constant(0))):
+        inner.append(parameter(""))
+        bodies.append(ov.Model([function(inner[-1])], [inner[-1]], "side"))
+    asked = ops.if_op(ops.greater(turn, ops.constant(np.int64(1))).output(0))
+    asked.set_then_body(bodies[0])
+    asked.set_else_body(bodies[1])
+    asked.set_input(held.output(0), *inner)
+    row = ops.abs(asked.set_output(bodies[0].results[0], bodies[1].results[0]))
+    made = ops.loop(ops.constant(np.int64(3)), ops.constant(np.array(True)))
+    made.set_function(ov.Model([ops.constant(np.array(True)), row], [turn, held], "body"))
+    made.set_special_body_ports([0, 0])
+    made.set_invariant_input(held, x.output(0))
+    last = made.get_iter_value(row.output(0), -1)
+    ov.serialize(ov.Model([last], [x], "m"), path)
+    wanted = ov.Core().compile_model(path, "CPU")([np.float32(3)])
+    text = path.read_text("utf-8")
+    begin = text.index("<output>", text.index('type="If"'))
+    end = text.index("</output>", begin)
+    assert "<dim>1</dim>" in text[begin:end]
+    lie = text[begin:end].replace("<dim>1</dim>", "")
+    ours = ir.loads(text[:begin] + lie + text[end:], (tmp_path / "m.bin").read_bytes())
+    for way in (ir.run(ours, [np.float32(3)]), ir.compile(ours)([np.float32(3)])):
+        for found, right in zip(way.values(), wanted.values(), strict=True):
+            assert found.tolist() == right.tolist() == [3]
+
+
 @pytest.mark.parametrize("kind", ["f32", "dynamic"])
 @pytest.mark.parametrize(
     ("variable", "initial"),
