@@ -13,6 +13,7 @@ from vinoir.ir.engine import outside
 from vinoir.ir.engine.memory import Growing
 from vinoir.ir.engine.plan import unrolling
 from vinoir.schemas import IRError, Shape
+from vinoir.schemas.errors import LimitError
 
 ov = pytest.importorskip("openvino")
 import openvino.opset13 as ops  # noqa: E402  # only where openvino is there
@@ -513,3 +514,33 @@ def test_nothing_is_assigned_by_a_run_that_fails(kind: str, within: bool, tmp_pa
             else:
                 with pytest.raises(IRError, match="6"):
                     run(inputs)
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("handed_on", [False, True])
+def test_a_condition_that_is_handed_on_is_what_the_first_turn_was_given(
+    first: bool, handed_on: bool, tmp_path: Path
+) -> None:
+    """Of a Loop of very many turns, what all of them take is asked for only if they will come."""
+    x, start = parameter("1,1000"), parameter("", ov.Type.boolean)
+    inner, kept = parameter("1,1000"), parameter("", ov.Type.boolean)
+    body = ov.Model([ops.result(kept), ops.result(ops.relu(inner))], [inner, kept], "body")
+    made = ops.loop(ops.constant(np.int64(2**40)), ops.constant(np.array(True)))
+    made.set_function(body)
+    made.set_special_body_ports([-1, 0])
+    made.set_invariant_input(inner, x.output(0))
+    if handed_on:
+        made.set_merged_input(kept, start.output(0), body.results[0].output(0))
+    else:
+        made.set_invariant_input(kept, start.output(0))
+    rows = made.get_concatenated_slices(body.results[1].output(0), 0, 1, 1, -1, 0)
+    path = tmp_path / "loop.xml"
+    ov.serialize(ov.Model([ops.result(ops.reduce_sum(rows, ops.constant([1])))], [x, start]), path)
+    inputs, model = [np.ones((1, 1000), "f4"), np.array(first)], ir.read(path)
+    for run in (lambda: ir.run(model, inputs), lambda: ir.compile(model)(inputs)):
+        if first:
+            with pytest.raises(LimitError, match="bytes"):
+                run()
+        else:
+            (found,) = run().values()
+            assert found.tolist() == [1000]

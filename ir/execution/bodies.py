@@ -58,7 +58,8 @@ def run_bodies(
     found: dict[int, Array] = {}
     turn = nbytes = 0
     allowed = budget()
-    to_come = turns if condition is None or _stays_true(layer, body, condition) else None
+    stays = condition is None or _stays_true(layer, body, condition, given)
+    to_come = turns if stays else None
     while going and (turns is None or turn < turns):
         allowed.turn()
         for entry in cut:
@@ -111,8 +112,8 @@ def _first(array: Array, what: str) -> Any:
     return array.reshape(-1)[0]
 
 
-def _stays_true(layer: Layer, body: Graph, condition: int) -> bool:
-    """Whether the condition of a body that began is a constant, or what the turn was given."""
+def _stays_true(layer: Layer, body: Graph, condition: int, given: Mapping[int, Array]) -> bool:
+    """Whether the condition of a body is a constant, or what the first turn is given, and true."""
     source = body.producer(body.layer(condition), 0)
     if source is None:
         return False
@@ -120,7 +121,9 @@ def _stays_true(layer: Layer, body: Graph, condition: int) -> bool:
     if maker.type == "Const":
         return bool(_first(maker.value, "the condition of the body"))
     edges = [edge.from_layer for edge in layer.back_edges if edge.to_layer == maker.id]
-    return maker.type == "Parameter" and edges == [condition]
+    if maker.type != "Parameter" or maker.id not in given or edges not in ([], [condition]):
+        return False
+    return bool(_first(given[maker.id], "the condition of the body"))
 
 
 def _count(layer: Layer, port_map: PortMap, inputs: Sequence[Array]) -> int | None:
