@@ -272,6 +272,11 @@ class Interpreter:
             for layer, kernel, sources, freed in self.steps:
                 began = time.perf_counter()
                 if kernel is None:
+                    if layer.id not in arrays:
+                        raise IRError(
+                            f'no line of the port map fills Parameter "{layer.name}"', layer.where,
+                            f'add an <input> with internal_layer_id="{layer.id}"',
+                        )  # fmt: skip
                     values[layer.id] = (as_computed(arrays[layer.id]),)
                 else:
                     with layer.at():

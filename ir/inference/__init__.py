@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .shapes import infer_layer as infer_layer
     from .shapes import inputs_of as inputs_of
     from .shapes import parameter_type as parameter_type
+    from .wiring import PURPOSES as PURPOSES
     from .wiring import body_of as body_of
     from .wiring import branch as branch
     from .wiring import ordered_outputs as ordered_outputs
@@ -39,6 +40,6 @@ __getattr__, __dir__ = face(
             "Inferred OWN Shapes are_named constant infer infer_graph infer_layer inputs_of "
             "parameter_type"
         ),
-        "wiring": "body_of branch ordered_outputs outer_input slices turns_of_iterator",
+        "wiring": "PURPOSES body_of branch ordered_outputs outer_input slices turns_of_iterator",
     },
 )

@@ -15,7 +15,13 @@ from ...schemas import ANY, Dim, ElementType, IRError, Shape, Size, Tensor
 from ...schemas.errors import LimitError
 from ...schemas.shapes import any_sizes, interval, limits, same, union
 from ..document import Graph, Layer, MapEntry, PortMap
-from .wiring import body_of, ordered_outputs, outer_input, turns_of_iterator
+from .wiring import (
+    body_of,
+    ordered_outputs,
+    outer_input,
+    refuse_loose_ends,
+    turns_of_iterator,
+)
 
 #: Infers a graph whose Parameters are given, by layer id; all outputs by layer id.
 InferGraph = Callable[[Graph, Mapping[int, Tensor]], dict[int, tuple[Tensor, ...]]]
@@ -70,6 +76,7 @@ def _turn(
 ) -> tuple[dict[int, Tensor], dict[int, tuple[Tensor, ...]]]:
     """The Parameters of a loop's body in every turn, and what is inferred of its layers."""
     body, port_map = body_of(layer, "body")
+    refuse_loose_ends(layer, body, port_map)
     given = {
         entry.internal_layer_id: _slice_of(entry, outer_input(entry, inputs))
         for entry in port_map.inputs
@@ -158,6 +165,7 @@ def _infer_side(
 ) -> list[Tensor]:
     """What one side of an If gives."""
     body, port_map = body_of(layer, name)
+    refuse_loose_ends(layer, body, port_map)
     given = {e.internal_layer_id: _plain(outer_input(e, inputs)) for e in port_map.inputs}
     known = infer(body, given)
     return [_plain(_of(known, e.internal_layer_id)) for e in ordered_outputs(port_map)]

@@ -11,6 +11,9 @@ from ..document import Graph, Layer, MapEntry, PortMap
 
 T = TypeVar("T")
 
+#: What a Loop knows lines of either kind to be for.
+PURPOSES = {"input": "current_iteration", "output": "execution_condition"}
+
 
 def branch(layer: Layer, *, condition: bool) -> tuple[Graph, list[MapEntry], list[MapEntry]]:
     """The side of an If that is taken, what feeds it, and what it gives in order."""
@@ -23,6 +26,36 @@ def body_of(layer: Layer, name: str) -> tuple[Graph, PortMap]:
     if name not in layer.bodies:
         raise IRError(f"{layer.type} has no {name}")
     return layer.bodies[name], layer.port_maps.get(name, PortMap())
+
+
+def refuse_loose_ends(layer: Layer, body: Graph, port_map: PortMap) -> None:
+    """Refuse lines and back edges that name no Parameter or Result of the body."""
+    parameters = {inner.id for inner in body.parameters}
+    results = {inner.id for inner in body.results}
+    for entry in (*port_map.inputs, *port_map.outputs):
+        wanted, known = ("Parameter", parameters) if entry.kind == "input" else ("Result", results)
+        if entry.internal_layer_id not in known:
+            raise entry.error(
+                f"the port map names layer {entry.internal_layer_id} of the body, which is no "
+                f"{wanted} ({listed_ids(known)})"
+            )
+        if entry.purpose not in (None, PURPOSES[entry.kind]):
+            raise entry.error(
+                f'purpose="{entry.purpose}" of an {entry.kind} is not known, it has '
+                f"{PURPOSES[entry.kind]} or none"
+            )
+    for edge in layer.back_edges:
+        if edge.from_layer not in results or edge.to_layer not in parameters:
+            raise IRError(
+                f"the back edge from layer {edge.from_layer} to {edge.to_layer} of the body: they "
+                f"go from a Result ({listed_ids(results)}) to a Parameter "
+                f"({listed_ids(parameters)})"
+            )
+
+
+def listed_ids(known: set[int]) -> str:
+    """What there is, for an error."""
+    return ", ".join(map(str, sorted(known)[:20])) or "there is none"
 
 
 def ordered_outputs(port_map: PortMap) -> list[MapEntry]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ....schemas import Shape, Tensor
 from ....schemas.printing import shown
 from ....schemas.shapes import compatible
+from ...inference import PURPOSES
 from . import known
 from .document import odd_attributes
 from .loose import LooseGraph, LooseLayer, whole
@@ -16,7 +17,6 @@ from .note import Note, listed
 if TYPE_CHECKING:
     from lxml import etree
 
-PURPOSES = {"input": "current_iteration", "output": "execution_condition"}
 _NUMBERS = ("axis", "start", "end", "stride", "part_size")
 #: The attributes of a line of a port map, as ``schemas.document.MapEntry`` has them.
 KNOWN = frozenset({"external_port_id", "internal_layer_id", "purpose", *_NUMBERS})
@@ -82,7 +82,7 @@ def ends(node: LooseLayer, kind: str, tag: str, entry: Entry) -> Iterator[Note]:
             "internal_layer_id",
         )  # fmt: skip
     if entry.purpose is not None:
-        if kind != "Loop" or entry.purpose.lower() != PURPOSES[entry.kind]:
+        if kind != "Loop" or entry.purpose != PURPOSES[entry.kind]:
             yield Note(
                 "IR705", f"purpose={shown(entry.purpose)} on an <{entry.kind}> of {kind}; known "
                 f"is {PURPOSES[entry.kind]}, of Loop", entry.element, node, "purpose",

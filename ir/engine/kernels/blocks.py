@@ -93,7 +93,7 @@ class Scratch:
         #: Memory for temporaries, a copy in each process; None where each thread has its own.
         self.own = None if by_threads else Rooms()
         self._rooms = [Room(each) for _ in range(threads)]
-        self._tiles: dict[tuple[float, ...], tuple[Array, Array]] = {}
+        self._tiles: dict[tuple[object, ...], tuple[Array, Array]] = {}
         #: Memory for what one step leaves to the next.
         self.shared = Room(shared)
         #: Memory for the images that a volume is made of; kernels for images use the other.
