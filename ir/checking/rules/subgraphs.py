@@ -9,11 +9,12 @@ from ....schemas import ElementType, Tensor
 from ....schemas.printing import shown
 from ....schemas.shapes import compatible
 from ...document import BODIES, BODIES_OF
+from ...inference import PURPOSES
 from . import known
 from .loose import LooseGraph, LooseLayer, LooseModel, LoosePort, whole
 from .note import Note, listed
 from .note import tag as tag_of
-from .port_maps import PURPOSES, Entry, ends, fits, numbers, parts, slices, turns, unsliced
+from .port_maps import Entry, ends, fits, numbers, parts, slices, turns, unsliced
 
 if TYPE_CHECKING:
     from lxml import etree
