@@ -99,6 +99,8 @@ class Broadcasting(Op):
 
     def aligned(self, one: Array, other: Array) -> Array:
         """The second operand with axes such that NumPy broadcasts it to the first."""
+        if self.auto_broadcast != "numpy" and one.shape != other.shape:
+            self.together(Shape(one.shape), Shape(other.shape))  # or it is refused
         if self.auto_broadcast != "pdpd" or one.ndim == other.ndim:
             return other
         start = self.broadcast_axis if self.broadcast_axis >= 0 else one.ndim - other.ndim

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ..schemas import Array, ElementType, IRError, Tensor
+from ..schemas import Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Alias, Int, Type
 from .axes import Rule, broadcast
 from .base import Op, element_type
@@ -77,6 +77,8 @@ class FakeQuantizeV1(Op):
 
     def laid(self, limit: Array, data: Array) -> Array:
         """A limit that goes with the data by NumPy's rule; PaddlePaddle's begins at the front."""
+        if self.auto_broadcast == "none" and limit.shape != data.shape:
+            broadcast(Shape(data.shape), Shape(limit.shape), "none")  # it is refused
         if self.auto_broadcast != "pdpd":
             further = max(limit.ndim - data.ndim, 0)
             idle = set(limit.shape[:further]) <= {1}

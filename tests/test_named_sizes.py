@@ -368,3 +368,59 @@ def test_nothing_is_told_of_what_may_wrap_around(
         asked = slice(1 if number in (MOST, 2**31 - 1) else None)
         assert (told.bounds[0] <= found)[asked].all()
         assert (found <= told.bounds[1])[asked].all()
+
+
+def lengths(tmp_path: Any, *, simplify: bool, named: tuple[str, str] = ("N", "N")) -> ir.Model:
+    """A model of two inputs, to one of which the difference of their lengths is added."""
+    onnx = pytest.importorskip("onnx")
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    nodes = [
+        helper.make_node("Shape", ["x"], ["sx"], end=1),
+        helper.make_node("Shape", ["z"], ["sz"], end=1),
+        helper.make_node("Sub", ["sx", "sz"], ["less"]),
+        helper.make_node("Cast", ["less"], ["added"], to=kind),
+        helper.make_node("Add", ["x", "added"], ["y"]),
+    ]
+    ends = [
+        helper.make_tensor_value_info(name, kind, [size, 4])
+        for name, size in zip("xz", named, strict=True)
+    ]
+    outputs = [helper.make_tensor_value_info("y", kind, None)]
+    graph = helper.make_graph(nodes, "lengths", ends, outputs)
+    path = tmp_path / "lengths.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return ir.from_onnx(path, simplify=simplify)
+
+
+@pytest.mark.parametrize("simplify", [True, False])
+def test_sizes_of_one_name_are_equal_in_every_call(tmp_path: Any, simplify: bool) -> None:
+    model = lengths(tmp_path, simplify=simplify)
+    alike, unlike = [np.ones((5, 4), "f4")] * 2, [np.ones((5, 4), "f4"), np.ones((2, 4), "f4")]
+    program = ir.compile(model, threads=1)
+    for call in (lambda given: ir.run(model, given), program):
+        np.testing.assert_array_equal(call(alike)["y"], alike[0])
+        for _ in range(2):
+            with pytest.raises(ir.UsageError, match=r'"x".*"z".*"N", the arrays have 5 and 2'):
+                call(unlike)
+    ir.reshape(model, {"x": "5,4"})
+    with pytest.raises(ir.UsageError, match="have 5 and 2"):
+        ir.run(model, unlike)
+
+
+def test_a_program_that_leaves_sizes_open_refuses_unlike_ones(tmp_path: Any) -> None:
+    model = lengths(tmp_path, simplify=False)
+    program = ir.compile(model, threads=1)
+    for count in range(2, 9):
+        program([np.ones((count, 4), "f4")] * 2)
+    with pytest.raises(ir.UsageError, match="have 5 and 3"):
+        program([np.ones((5, 4), "f4"), np.ones((3, 4), "f4")])
+
+
+def test_what_is_imported_does_not_rely_on_names_of_two_inputs(tmp_path: Any) -> None:
+    model = lengths(tmp_path, simplify=False)
+    model, _ = ir.edit(model, [{"op": "set-shape", "input": "z", "shape": "M,4"}])
+    given = [np.ones((5, 4), "f4"), np.ones((2, 4), "f4")]
+    for outputs in (ir.run(model, given), ir.compile(model, threads=1)(given)):
+        np.testing.assert_array_equal(outputs["y"], given[0] + 3)
+    other = lengths(tmp_path, simplify=True, named=("N", "M"))
+    np.testing.assert_array_equal(ir.run(other, given)["y"], given[0] + 3)

@@ -12,6 +12,7 @@ from vinoir.ir.engine import outside
 from vinoir.ir.engine.patterns import OPEN
 from vinoir.ir.engine.plan import regions
 from vinoir.ir.engine.planned import Planned
+from vinoir.layers.base import Op
 from vinoir.schemas import Array, IRError
 
 CHANNELS, LONG = 6, 24
@@ -208,3 +209,48 @@ def test_lengths_that_grow_with_each_call_are_not_planned_for() -> None:
     assert pattern[1] is not None
     assert OPEN in pattern[1]
     assert not planned.outside.regions
+
+
+def growing(model: ir.Model, inputs: int) -> ir.Program:
+    """A program that has planned for any length, as lengths went on growing by one."""
+    program = ir.compile(model, threads=1)
+    for count in range(2, 7):
+        program([np.ones((1, count, 3), "f4")] * inputs)
+    assert any(-1 in shape for pattern in program._plans for shape in pattern if shape)
+    return program
+
+
+def test_limits_of_a_size_hold_where_a_plan_leaves_it_open() -> None:
+    net = ir.Builder()
+    net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", "1,1..6,3")]), name="y")
+    program = growing(net.model(), 1)
+    assert program([np.ones((1, 6, 3), "f4")])["y"].shape == (1, 6, 3)
+    for count in (7, 8, 0):
+        with pytest.raises(ir.UsageError, match=rf"1,1\.\.6,3, the array \(1, {count}, 3\)"):
+            program([np.ones((1, count, 3), "f4")])
+
+
+@pytest.mark.parametrize("rule", ["none", "pdpd"])
+@pytest.mark.parametrize("kind", ["Add", "Less", "LogicalAnd", "Select"])
+def test_rules_of_broadcasting_hold_where_a_plan_leaves_sizes_open(kind: str, rule: str) -> None:
+    net = ir.Builder()
+    x, z = net.parameter("x", "f32", "1,?,3"), net.parameter("z", "f32", "1,?,3")
+    given = [x, z]
+    if kind == "LogicalAnd":
+        given = [net.add("Greater", "opset1", [end, net.constant(np.float32(0))]) for end in given]
+    if kind == "Select":
+        given = [net.add("Greater", "opset1", [x, net.constant(np.float32(0))]), x, z]
+    net.result(net.add(kind, "opset1", given, auto_broadcast=rule), name="y")
+    model = net.model()
+    program = growing(model, 2)
+    unlike = [np.ones((1, 1, 3), "f4"), np.ones((1, 5, 3), "f4")]
+    for call in (program, lambda arrays: ir.run(model, arrays)):
+        with pytest.raises(ir.IRError, match=f"{kind}.*shape"):
+            call(unlike)
+
+
+def test_limits_of_levels_are_not_repeated_where_nothing_is() -> None:
+    op = Op.registry["FakeQuantize", 1].read({"levels": "4", "auto_broadcast": "none"})
+    data, limit = np.ones((2, 3), "f4"), np.ones((1, 3), "f4")
+    with pytest.raises(IRError, match="2,3 and 1,3 differ"):
+        op.run(data, limit, limit, limit, limit)

@@ -1,4 +1,8 @@
-"""Names of a Parameter's unknown sizes: kept in its rt_info, as IR has no other place."""
+"""Names of a Parameter's unknown sizes: kept in its rt_info, as IR has no other place.
+
+As ONNX has it, sizes of one name are equal in every call: what is computed of them may be
+replaced by what follows from that, and calls in which they differ are refused.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +32,8 @@ def keep_symbols(parameter: Layer, shape: Shape) -> None:
 
 def with_symbols(parameter: Layer, tensor: Tensor) -> Tensor:
     """What is known of a Parameter, its unknown sizes by their names."""
-    info = parameter.rt_info
-    held = None if info is None else info.find(KEY)
-    if held is None or held.value is None or tensor.rank is None:
-        return tensor
-    try:
-        named = Shape.parse(held.value, symbols=True)
-    except (ValueError, IRError):
-        return tensor
-    if named.rank != tensor.rank:
+    named = _kept(parameter)
+    if named is None or tensor.rank is None or named.rank != tensor.rank:
         return tensor
     sizes = [
         Dim(size.low, size.high, name.symbol)
@@ -45,6 +42,29 @@ def with_symbols(parameter: Layer, tensor: Tensor) -> Tensor:
         for size, name in zip(tensor.shape, named, strict=True)
     ]
     return Tensor(tensor.type, sizes)
+
+
+def named_axes(parameter: Layer) -> dict[int, str]:
+    """The names of a Parameter's sizes by their axes, also of such as are known by now."""
+    named = _kept(parameter)
+    sizes = () if named is None or named.rank is None else tuple(named)
+    return {
+        axis: str(size.symbol)
+        for axis, size in enumerate(sizes)
+        if isinstance(size, Dim) and size.symbol is not None
+    }
+
+
+def _kept(parameter: Layer) -> Shape | None:
+    """The shape that was written down with names."""
+    info = parameter.rt_info
+    held = None if info is None else info.find(KEY)
+    if held is None or held.value is None:
+        return None
+    try:
+        return Shape.parse(held.value, symbols=True)
+    except (ValueError, IRError):
+        return None
 
 
 #: What is said of signs: sizes that differ in these alone are others.

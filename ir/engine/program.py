@@ -31,6 +31,7 @@ from ..execution import (
     Inputs,
     Interpreter,
     Outputs,
+    Sizes,
     State,
     Variables,
     Wanted,
@@ -127,6 +128,8 @@ class Program(Shown):
         #: The inputs by layer id, with the types that were last seen; their ids by name and place.
         self._types: dict[int, np.dtype | None] = {layer.id: None for layer in model.parameters}
         self._names: dict[str | int, int] = {}
+        #: What is said of sizes that a plan may leave open.
+        self._sizes = Sizes(model)
         for place, (parameter, names) in enumerate(named_inputs(model.parameters)):
             self._names |= dict.fromkeys([place, *names], parameter.id)
         with model.looked_up(self._look_ups), quick_turns, within(max_memory, max_seconds):
@@ -149,7 +152,7 @@ class Program(Shown):
             # What variables hold tells which plan is taken: nobody may reset them in between.
             shapes = () if arrays is None else self._shapes(arrays)
             pattern = None if arrays is None else self._plans.find(shapes)
-            if arrays is None or pattern is None:
+            if arrays is None or pattern is None or not self._sizes.take(arrays):
                 arrays = check_inputs(self.model, inputs)
                 self._types = {place: arrays[place].dtype for place in self._types}
                 shapes = self._shapes(arrays)

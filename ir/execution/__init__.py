@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .interpreter import refuse_unknown as refuse_unknown
     from .interpreter import run as run
     from .interpreter import wanted_names as wanted_names
+    from .sizes import Sizes as Sizes
     from .variables import State as State
     from .variables import Variables as Variables
 
@@ -44,6 +45,7 @@ __getattr__, __dir__ = face(
             "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases answered "
             "by_definition check_inputs infer_for read_variable refuse_unknown run wanted_names"
         ),
+        "sizes": "Sizes",
         "variables": "State Variables",
     },
 )

@@ -51,7 +51,7 @@ from .proto import (
     where_of,
 )
 from .semantics import Semantics
-from .tensors import Store, kind_of, shape_of
+from .tensors import Store, kind_of, own_names, shape_of
 from .versions import (
     WORDS,
     Signature,
@@ -154,6 +154,7 @@ class Importer:
             self.scope.tensors[tensor.values.name] = tensor
 
     def _take_inputs(self, graph: Any) -> None:
+        names: dict[str, str] = {}
         for value in graph.input:
             if value.name in self.scope.tensors:
                 continue  # a default, which IR has no means to replace
@@ -166,7 +167,10 @@ class Importer:
                     raise UnsupportedError(f"the input is {what}, IR has tensors only")
                 tensor = value.type.tensor_type
                 shape = shape_of(tensor.shape) if tensor.HasField("shape") else Shape.UNKNOWN
-                made = self.builder.parameter(value.name, kind_of(tensor.elem_type), shape)
+                kind = kind_of(tensor.elem_type)
+                # What nodes become does not rely on it that sizes of two inputs are equal.
+                apart = own_names(shape, value.name, names)
+                made = self.builder.parameter(value.name, kind, apart)
                 keep_symbols(made.layer, shape)
                 self.scope.values[value.name] = made
 
