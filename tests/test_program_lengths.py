@@ -254,3 +254,31 @@ def test_limits_of_levels_are_not_repeated_where_nothing_is() -> None:
     data, limit = np.ones((2, 3), "f4"), np.ones((1, 3), "f4")
     with pytest.raises(IRError, match="2,3 and 1,3 differ"):
         op.run(data, limit, limit, limit, limit)
+
+
+def test_an_axis_that_is_not_dropped_after_all_is_there() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "3,6,4")
+
+    def chosen(value: ir.Output, name: str, count: int, axis: int) -> ir.Output:
+        places = net.add("NonZero", "opset3", [net.parameter(name, "i32", [count])])
+        row = net.add("Squeeze", "opset1", [places, net.constant(np.int64([0]))])
+        return net.add("Gather", "opset8", [value, row, net.constant(np.int64(axis))])
+
+    rows = chosen(chosen(x, "rows", 3, 0), "columns", 6, 1)
+    y = net.add("Squeeze", "opset1", [rows, net.constant(np.int64([0]))])
+    squares = net.add("Multiply", "opset1", [y, y])
+    mean = net.add("ReduceMean", "opset1", [squares, net.constant(np.int64([-1]))], keep_dims=True)
+    net.result(net.add("Divide", "opset1", [y, net.add("Sqrt", "opset1", [mean])]), name="y")
+    sizes = net.add("ShapeOf", "opset3", [y])
+    net.result(net.add("ShapeOf", "opset3", [sizes]), name="rank")
+    program = ir.compile(net.model(), threads=1)
+    for count in (1, 2, 1, 3):
+        picked = np.arange(3) < count, np.arange(6) < 3
+        given = [numbers(3, 6, 4), *(mask.astype("i4") for mask in picked)]
+        found = program(given)
+        wanted = given[0][:count, :3]
+        wanted = wanted[0] if count == 1 else wanted
+        wanted = wanted / np.sqrt((wanted**2).mean(-1, keepdims=True))
+        np.testing.assert_allclose(found["y"], wanted, rtol=1e-5)
+        assert found["rank"].tolist() == [wanted.ndim]

@@ -78,11 +78,12 @@ class Hopes:
 
 def watched(kernel: Kernel, shape: Shape) -> Kernel:
     """A kernel that says when what it gives has another shape than this."""
+    rank = len(shape)
     known = [(axis, size) for axis, size in enumerate(shape) if not isinstance(size, Dim)]
 
     def run(*arrays: Array) -> tuple[Array, ...]:
         (found,) = kernel(*arrays)
-        if any(found.shape[axis] != size for axis, size in known):
+        if found.ndim != rank or any(found.shape[axis] != size for axis, size in known):
             raise LoosenedError
         return (found,)
 

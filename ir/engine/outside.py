@@ -138,8 +138,11 @@ class Outside:
         """The step of a node."""
         with node.layer.at():
             kernel = self._kernel(node)
-        if node in self._hoped:
-            kernel = watched(kernel, node.outputs[0].tensor.shape)
+        made = node.outputs[0].tensor.shape
+        # An axis of any size is inferred to be dropped: of another size than 1 it stays.
+        drops = claimed_type(type(node.op)) == "Squeeze" and made.rank is not None
+        if node in self._hoped or drops:
+            kernel = watched(kernel, made)
         given = tuple(value if _comes(value) else value.array for value in node.inputs)
         # What lies in the arena lies where it does for good.
         lent = tuple(
@@ -150,8 +153,8 @@ class Outside:
         beside = lent, done, self, node.layer.at
         if len(node.outputs) == 1 and node.outputs[0].is_outside:
             return [[partial(_gives_one, kernel, given, node.outputs[0], *beside)]]
-        made = tuple((value, None if value.is_outside else value.array) for value in node.outputs)
-        return [[partial(_gives, kernel, given, made, *beside)]]
+        places = tuple((x, None if x.is_outside else x.array) for x in node.outputs)
+        return [[partial(_gives, kernel, given, places, *beside)]]
 
     def hold(self, value: Value, array: Array) -> None:
         """Count a large array until nobody needs it."""

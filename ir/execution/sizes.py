@@ -48,7 +48,7 @@ class Sizes:
         return True
 
     def refuse_unlike(self, arrays: Mapping[int, Array]) -> None:
-        """Refuse arrays in which sizes of one name differ: what was made of the model relies on it.
+        """Refuse arrays in which sizes of one name differ: the model may have been made so.
 
         Raises:
             UsageError: Two sizes that the model calls by one name are not equal.
