@@ -135,8 +135,9 @@ def test_one_scale_says_where_pixels_lie(
         x = RNG.standard_normal((1, 2, height, width)).astype("f4")
         proto = resize(x, np.array(target), axes=[2, 3], keep_aspect_ratio_policy=policy, **words)
         if open_axes:
-            for dim in proto.graph.input[0].type.tensor_type.shape.dim[2:]:
-                dim.dim_param = "open"
+            for axis in (2, 3):
+                dim = proto.graph.input[0].type.tensor_type.shape.dim[axis]
+                dim.dim_param = f"open{axis}"
         same(proto, x0=x)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ...layers.budget import budget, require
 from ...layers.memory import without_collection
 from ...schemas import Array
-from ..execution import State
+from ..execution import State, Variables
 from .kernels import Scratch, lay_out_weights, steps_of
 from .memory import Direct, InTurn, direct_values, lay_out, private, straight_copy, together
 from .outside import Outside, take_in
@@ -136,12 +136,16 @@ class Planned:
             found = self._run(arrays, state or {})
         if state is not None:
             self.outside.settle()
+            kept = {}
             for name, value in self.outside.state.items():
                 if state.get(name) is not value:
                     # Definitions may hand on what they were given.
                     lent = any(np.may_share_memory(value, other) for other in arrays.values())
-                    kept = value.copy() if lent or not value.flags.writeable else value
-                    dict.__setitem__(state, name, kept)
+                    kept[name] = value.copy() if lent or not value.flags.writeable else value
+            if isinstance(state, Variables):
+                state.commit(kept)
+            else:
+                state |= kept
         self.outside.state = {}
         return found
 

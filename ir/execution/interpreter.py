@@ -55,7 +55,7 @@ from ..opening import ModelLike, opened
 from .bodies import run_bodies
 from .decompression import halves, made_of_constants
 from .sizes import Sizes
-from .variables import State
+from .variables import State, Variables
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"
@@ -166,11 +166,18 @@ def _run(
     refuse_unknown(order)
     wanted = wanted_names(model, outputs)
     arrays = check_inputs(model, inputs)
-    inferred = infer_for(model, arrays)
+    held = Variables(model)
+    if state is not None:
+        if not isinstance(state, dict):
+            raise UsageError(f"state={state!r:.60}: give a dict, of an array by variable")
+        held.update(state)
+    inferred = infer_for(model, arrays, held)
     walk = Interpreter(model, wanted.values(), order, inferred)
-    found = walk(arrays, {} if state is None else state, trace)
+    found = walk(arrays, held, trace)
+    if state is not None:
+        state |= held
     # Definitions may hand on what they were given: who writes to an output changes nothing else.
-    lent = [*arrays.values(), *({} if state is None else state).values()]
+    lent = [*arrays.values(), *held.values()]
     owners = {id(owner_of(array)) for array in lent}
     handed = {}
     for name, (layer, index) in wanted.items():
@@ -182,14 +189,30 @@ def _run(
     return Outputs(handed, aliases(model))
 
 
-def infer_for(model: Model, arrays: Mapping[int, Array]) -> Inferred:
-    """Types and shapes of every port for inputs of the types and shapes that these have."""
+def infer_for(model: Model, arrays: Mapping[int, Array], state: State | None = None) -> Inferred:
+    """Types and shapes of every port for inputs and variables as these are."""
     given = {}
     for layer_id, array in arrays.items():
         kind = parameter_type(model.layer(layer_id))
         kind = ElementType.of(array.dtype) if kind.is_dynamic else kind
         given[layer_id] = Tensor(kind, array.shape)
-    return Inferred(model, infer_graph(model, given, new_shapes=True))
+    told = partial(_read_of, {} if state is None else state)
+    return Inferred(model, infer_graph(model, given, new_shapes=True, hope=told))
+
+
+def _read_of(
+    state: State,
+    graph: Graph,
+    layer: Layer,
+    known: Mapping[int, tuple[Tensor, ...]],
+    outputs: tuple[Tensor, ...],
+) -> tuple[Tensor, ...]:
+    """What a layer gives, if it reads a variable that has a value: that is as large as it is."""
+    name = layer.data.get("variable_id", "")
+    if layer.type != "ReadValue" or name not in state:
+        return outputs
+    value, kind = state[name], outputs[0].type
+    return (Tensor(ElementType.of(value.dtype) if kind.is_dynamic else kind, value.shape),)
 
 
 class InterpreterStep(NamedTuple):
@@ -289,7 +312,11 @@ class Interpreter:
                 for done in freed:
                     allowed.let_go(values.pop(done))
             self._state.update(self._assigned)
-            dict.update(state, kept_apart(self._state, arrays.values()))
+            kept = kept_apart(self._state, arrays.values())
+            if isinstance(state, Variables):
+                state.commit(kept)
+            else:  # those of a walk through a body, which are all looked at in the end
+                state.update(kept)
             return values
         finally:
             for outputs in values.values():

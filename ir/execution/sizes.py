@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import NamedTuple
 
-from ...schemas import Array, Dim, Shape, UsageError
+from ...schemas import Array, Shape, UsageError
 from ...schemas.shapes import limits
 from ..document import Model, named_axes, named_inputs
 
@@ -18,27 +19,54 @@ class Place(NamedTuple):
     axis: int
 
 
+class Room(NamedTuple):
+    """What a partly known shape says: the rank, None if any, and limits of axes."""
+
+    rank: int | None
+    limited: tuple[tuple[int, int, float], ...]
+
+    @classmethod
+    def of(cls, shape: Shape) -> Room:
+        """What a shape says."""
+        if shape.rank is None:
+            return cls(None, ())
+        pairs = [(axis, *limits(size)) for axis, size in enumerate(shape)]
+        return cls(
+            shape.rank,
+            tuple(
+                (axis, low or 0, inf if high is None else high)
+                for axis, low, high in pairs
+                if low or high is not None
+            ),
+        )
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether an array of a shape has room."""
+        return self.rank is None or (
+            len(shape) == self.rank
+            and all(low <= shape[axis] <= high for axis, low, high in self.limited)
+        )
+
+
 class Sizes:
     """The unknown sizes of a model's inputs of which something is said that a call may breach."""
 
     def __init__(self, model: Model) -> None:
-        self._limited: list[tuple[int, int, int, float]] = []
+        self._limited: list[tuple[int, Room]] = []
         named: dict[str, list[Place]] = {}
         for parameter, names in named_inputs(model.parameters):
             for axis, name in named_axes(parameter).items():
                 named.setdefault(name, []).append(Place(names[0], parameter.id, axis))
             shape = Shape.UNKNOWN if parameter.op is None else parameter.op.infer()[0].shape
-            for axis, size in enumerate(() if shape.rank is None else shape):
-                low, high = limits(size)
-                if isinstance(size, Dim) and (low or high is not None):
-                    most = float("inf") if high is None else high
-                    self._limited.append((parameter.id, axis, low or 0, most))
+            room = Room.of(shape)
+            if any(low != high for _, low, high in room.limited):
+                self._limited.append((parameter.id, room))
         self._alike = {name: places for name, places in named.items() if len(places) > 1}
 
     def take(self, arrays: Mapping[int, Array]) -> bool:
-        """Whether arrays, of ranks that fit, are as large as is said."""
-        for layer_id, axis, low, high in self._limited:
-            if not low <= arrays[layer_id].shape[axis] <= high:
+        """Whether arrays are as large as is said."""
+        for layer_id, room in self._limited:
+            if not room.takes(arrays[layer_id].shape):
                 return False
         for first, *others in self._alike.values():
             size = arrays[first.layer_id].shape[first.axis]

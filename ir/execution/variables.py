@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from ...layers.casting import as_computed, computed
-from ...schemas import Array, ElementType, IRError, Shape, Tensor, UsageError
+from ...schemas import Array, ElementType, IRError, Tensor, UsageError
 from ...schemas.printing import Table, meant, printable_name
 from ..document import Model
 from ..faces import Shown
+from .sizes import Room
 
 #: The values of variables, by their ids.
 State: TypeAlias = dict[str, Array]
@@ -36,12 +37,14 @@ class Variables(Shown, dict[str, Array]):
         super().__init__()
         #: What the model declares of each variable; of an older one nothing.
         self.declared: dict[str, Tensor] = {}
+        self._rooms: dict[str, Room] = {}
         for layer in model.everywhere():
             if layer.type in ("ReadValue", "Assign"):
                 name, op = layer.data.get("variable_id", ""), layer.op
                 kind: ElementType = getattr(op, "variable_type", None) or ElementType.DYNAMIC
                 shape = getattr(op, "variable_shape", None)
-                self.declared.setdefault(name, Tensor(kind, shape))
+                if layer.type == "ReadValue" or name not in self.declared:
+                    self.declared[name] = Tensor(kind, shape)
 
     def __missing__(self, name: str) -> Array:
         if name in self.declared:
@@ -57,6 +60,31 @@ class Variables(Shown, dict[str, Array]):
         """Give several variables values; none, where one is refused."""
         found = {name: self._checked(name, one) for name, one in dict(*args, **values).items()}
         super().update(found)
+
+    def __ior__(self, values: Any) -> Self:  # type: ignore[override,misc]  # of any values
+        self.update(values)
+        return self
+
+    def setdefault(self, name: str, value: Any = None) -> Array:
+        """What a variable holds, or the value that it is given."""
+        if name not in self:
+            self[name] = value
+        return self[name]
+
+    def commit(self, values: State) -> None:
+        """Keep what a call has assigned; nothing, where one has a shape that is not declared.
+
+        Raises:
+            IRError: A variable was assigned what it cannot hold.
+        """
+        for name, value in values.items():
+            if name in self.declared and not self._room(name).takes(value.shape):
+                raise IRError(
+                    f'variable "{name}" has the shape {self.declared[name].shape}, it is assigned '
+                    f"{value.shape}",
+                    hint="give its ReadValue another variable_shape, with ? for sizes that change",
+                )
+        dict.update(self, values)
 
     def reset(self, *names: str) -> None:
         """Let variables begin anew, all where none are named."""
@@ -80,11 +108,10 @@ class Variables(Shown, dict[str, Array]):
                 raise UsageError(f'variable "{name}" holds {value.dtype}, an .npz cannot')
         beside = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            # Types that NumPy does not know, such as bf16, as the f32 that they are computed in.
             with beside.open("xb") as file, ZipFile(file, "w") as archive:
                 for name, value in self.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, as_computed(value))
+                        np.lib.format.write_array(member, _as_numpy(as_computed(value)))
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)
@@ -99,7 +126,7 @@ class Variables(Shown, dict[str, Array]):
                 values = dict(file)
         except (OSError, ValueError, EOFError, BadZipFile) as error:
             raise UsageError(f"{path} cannot be read: {error}") from None
-        found = {name: self._checked(name, value) for name, value in values.items()}
+        found = {name: self._checked(name, self._read(name, one)) for name, one in values.items()}
         self.clear()
         super().update(found)
 
@@ -116,13 +143,26 @@ class Variables(Shown, dict[str, Array]):
                 f'variable "{name}" is {wanted.type}, the array is {array.dtype}',
                 hint=f"convert it: array.astype({wanted.type.dtype.name!r})",
             )
-        try:
-            wanted.shape.merge(Shape(array.shape))
-        except IRError:
+        if not self._room(name).takes(array.shape):
             raise UsageError(
                 f'variable "{name}" has the shape {wanted.shape}, the array {array.shape}'
-            ) from None
+            )
         return array
+
+    def _room(self, name: str) -> Room:
+        """What is declared of the shape of a variable."""
+        if name not in self._rooms:
+            self._rooms[name] = Room.of(self.declared[name].shape)
+        return self._rooms[name]
+
+    def _read(self, name: str, value: Array) -> Array:
+        """What was saved, in the type that the variable has."""
+        kind = self.declared[name].type if name in self.declared else ElementType.DYNAMIC
+        if kind.is_dynamic or _is_numpys(kind.dtype):
+            return value
+        if value.dtype.kind == "V" and value.dtype.itemsize == kind.dtype.itemsize:
+            return value.view(kind.dtype)  # bytes of a type that NumPy has no name for
+        return value.astype(kind.dtype) if value.dtype == np.float32 else value
 
     def _stranger(self, name: str) -> UsageError:
         listed = ", ".join(map(printable_name, self.declared)) or "none"
@@ -149,6 +189,16 @@ class Variables(Shown, dict[str, Array]):
         if name not in self:
             return name, self.declared[name], "not set", ""
         return name, self.declared[name], Tensor.of(self[name]), self[name]
+
+
+def _is_numpys(dtype: np.dtype[Any]) -> bool:
+    """Whether a type is NumPy's own: others an .npz does not tell from bytes."""
+    return dtype.type.__module__ == "numpy"
+
+
+def _as_numpy(array: Array) -> Array:
+    """The same values in a type that an .npz can name: numbers of few bits as float32."""
+    return array if _is_numpys(array.dtype) else array.astype(np.float32)
 
 
 def _again(declared: dict[str, Tensor], values: State) -> Variables:
