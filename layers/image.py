@@ -278,6 +278,8 @@ def check_axes(axes: Iterable[int], rank: int) -> None:
 
 def by_size(axis: int, old: int, new: int) -> Resized:
     """An axis resized to a given size."""
+    if new < 0:
+        raise IRError(f"a size is {new}, the least is 0")
     with np.errstate(divide="ignore", invalid="ignore"):
         return Resized(axis, old, new, np.float32(new) / np.float32(old))
 

@@ -165,3 +165,14 @@ def test_what_numpy_refuses_is_said_by_the_rule(
     net.result(net.add("Broadcast", "opset3", inputs, mode="numpy"), name="y")
     with pytest.raises(ir.IRError, match=f'layer 2 "Broadcast".*{message}'):
         way(net.model(), [np.zeros((1, 4), "f4"), np.int64(target)])
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i4"])
+def test_an_input_of_no_declared_type_is_computed_alike_however_it_is_run(kind: str) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "dynamic", "3")
+    net.result(net.add("Add", "opset1", [x, x]), name="y")
+    model, given = net.model(), [np.array([1, 2, 3], kind)]
+    found, wanted = ir.compile(model)(given)["y"], ir.run(model, given)["y"]
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)

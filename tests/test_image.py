@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from vinoir import ir
 from vinoir.layers.image import (
     InterpolateV1,
     InterpolateV4,
@@ -105,3 +106,18 @@ def test_what_is_infinite_stays_in_its_place() -> None:
     (out,) = InterpolateV11.read(ALL | {"mode": "linear_onnx"}).run(data, np.array([8]))
     assert not np.isfinite(out[1:5]).any()
     assert np.isfinite(out[5:]).all()
+
+
+def test_an_image_is_not_resized_to_less_than_nothing() -> None:
+    net = ir.Builder()
+    x, sizes = net.parameter("x", "f32", "1,1,3,4"), net.parameter("sizes", "i64", "2")
+    words = {"mode": "nearest", "shape_calculation_mode": "sizes"}
+    net.result(
+        net.add("Interpolate", "opset11", [x, sizes, net.constant(np.int64([2, 3]))], **words),
+        name="y",
+    )
+    model, image = net.model(), np.ones((1, 1, 3, 4), "f4")
+    for call in (lambda given: ir.run(model, given), ir.compile(model)):
+        assert call([image, np.int64([0, 2])])["y"].shape == (1, 1, 0, 2)
+        with pytest.raises(IRError, match="a size is -1, the least is 0"):
+            call([image, np.int64([-1, 2])])

@@ -194,7 +194,8 @@ def infer_for(model: Model, arrays: Mapping[int, Array], state: State | None = N
     given = {}
     for layer_id, array in arrays.items():
         kind = parameter_type(model.layer(layer_id))
-        kind = ElementType.of(array.dtype) if kind.is_dynamic else kind
+        # Of no declared type is what it is computed in.
+        kind = computed(ElementType.of(array.dtype)) if kind.is_dynamic else kind
         given[layer_id] = Tensor(kind, array.shape)
     told = partial(_read_of, {} if state is None else state)
     return Inferred(model, infer_graph(model, given, new_shapes=True, hope=told))
