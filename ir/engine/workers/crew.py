@@ -16,9 +16,11 @@ class Crew(Generic[RoomsT]):
     Each call has memory for what it makes in between, of the kind that ``make`` gives.
     """
 
+    # Its finaliser may come when it was interrupted while it had hardly begun.
+    _threads: Threads | None = None
+
     def __init__(self, size: int, make: Callable[[], RoomsT]) -> None:
         self.size, self._make = size, make
-        self._threads: Threads | None = None
         self._rooms: list[RoomsT] = []
 
     def __del__(self) -> None:

@@ -37,7 +37,7 @@ import numpy as np
 from ....schemas import Array
 from .blas_threads import at_rest, single_blas
 from .cores import KeepOffCore
-from .team import BUFFER, Helpers, HelpersLostError, Part, Step, Threads, sequence
+from .team import BUFFER, Helpers, HelpersLostError, Part, Step, Threads, sequence, to_the_end
 
 if sys.platform == "linux":
     # Not when it is needed: a process may be forked in the middle of that.
@@ -137,15 +137,7 @@ class Crew:
 
     def leave(self) -> None:
         """Let them go for good; whatever they do is stopped."""
-        interrupted: KeyboardInterrupt | None = None
-        while True:
-            try:
-                self._leave()
-                break
-            except KeyboardInterrupt as error:  # not before all are gone
-                interrupted = error
-        if interrupted is not None:
-            raise interrupted
+        to_the_end(self._leave)
 
     def _leave(self) -> None:
         if os.getpid() == self.owner:

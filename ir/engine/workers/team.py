@@ -11,9 +11,11 @@ BLAS to one thread: its threads and ours would fight.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from math import gcd
 from typing import Protocol, TypeAlias, TypeVar
@@ -71,6 +73,21 @@ def thread_share() -> int:
 BUFFER = 320
 #: More helpers than this are only taken when asked for: steps of one image are short.
 MANY = 8
+#: How often work is begun again that was interrupted, and seconds between two looks at a thread.
+TRIES, MOMENT = 1000, 1e-4
+
+
+def to_the_end(work: Callable[[], None]) -> None:
+    """Do what may be done twice, again and again until it is done; then raise an interrupt."""
+    interrupted: BaseException | None = None
+    for _ in range(TRIES):
+        try:
+            work()
+            break
+        except BaseException as error:  # a signal's handler may raise anything
+            interrupted = error
+    if interrupted is not None:
+        raise interrupted
 
 
 class Team:
@@ -80,6 +97,9 @@ class Team:
     forked helpers, who have a copy of that memory each, those of others, too.
     """
 
+    # Its finaliser may come when it was interrupted while it had hardly begun.
+    _helpers: Helpers | None = None
+
     def __init__(self, steps: Sequence[Step], size: int, hire: Callable[..., Helpers]) -> None:
         self.steps, self.size = steps, size
         #: Whether parts call neither BLAS nor NumPy on many rows: to prepare for that takes time.
@@ -88,7 +108,6 @@ class Team:
         self.alone = [len(step) == 1 or size == 1 for step in steps]
         self._whole = [sequence(step) for step in steps]
         self._hire = hire
-        self._helpers: Helpers | None = None
         #: Which steps are shared, and for which ``alone`` that was seen.
         self._agenda: list[int] = []
         self._seen: list[bool] | None = None
@@ -161,21 +180,26 @@ class Team:
 class Threads:
     """Helpers that are threads of this process."""
 
+    # Its finaliser may come when it was interrupted while it had hardly begun.
+    _workers: Sequence[_Thread] = ()
+
     def __init__(self, steps: Sequence[Step], size: int) -> None:
         self._steps, self._size = steps, size
         self._own = [sequence(step[0::size]) for step in steps]
         awake = size <= core_count()
-        self._workers: list[_Thread] = []
         try:
-            for _ in range(size - 1):
-                self._workers.append(_Thread(awake=awake))
+            self._workers = [_Thread(awake=awake) for _ in range(size - 1)]
+            for worker in self._workers:
+                worker.begin()
         except (RuntimeError, MemoryError) as refused:  # too many threads: go on without
             self.leave()
             raise HelpersLostError from refused
         self._apart = KeepOffCore()
         self._agenda: Sequence[int] = ()
         self._next = 0
-        self._busy: list[_Thread] = []
+
+    def __del__(self) -> None:
+        self.leave()
 
     def begin(self, agenda: Sequence[int]) -> None:
         """Tell which steps will be shared."""
@@ -190,21 +214,27 @@ class Threads:
 
     def work(self, step: Step, own: Part) -> None:
         """Do a step together, of which this is the caller's share; raise what went wrong."""
-        self._busy = self._workers[: len(step) - 1]
-        for place, worker in enumerate(self._busy, 1):
+        busy = self._workers[: len(step) - 1]
+        for place, worker in enumerate(busy, 1):
             worker.start(step[place :: self._size])
         own()
-        for worker in self._busy:
+        for worker in busy:
             worker.take_back()
-        errors = [error for worker in self._busy if (error := worker.wait()) is not None]
-        self._busy = []
+        errors = [error for worker in busy if (error := worker.wait()) is not None]
         if errors:
             raise errors[0]
 
     def leave(self) -> None:
         """Let them go for good, when they are done with what they do."""
+        to_the_end(self._leave)
+
+    def _leave(self) -> None:
         for worker in self._workers:
             worker.leave()
+        # In the memory in which they are in the middle of something others work next.
+        for worker in self._workers:
+            while worker.is_at_work and not sys.is_finalizing():
+                time.sleep(MOMENT)
 
 
 class _Thread:
@@ -212,26 +242,43 @@ class _Thread:
 
     It takes a while to wake, and on a busy machine longer: what it has not begun when the caller
     has nothing else to do, the caller takes back and does.
+
+    An interrupt may keep the caller from noting what it has given and got. So to end it nothing
+    is asked but what the thread itself notes, which no interrupt meets.
     """
 
     def __init__(self, *, awake: bool) -> None:
         # The caller has more to do after the one than the thread after the other.
         self._go, self._done = Signal(4000, awake=awake), Signal(2000, awake=awake)
-        #: What is to be done next, until somebody takes it; None: nothing, ever again.
-        self._offers: list[Sequence[Part] | None] = []
-        #: Whether it was told to look, and has not yet.
-        self._told = False
+        #: What is to be done next, until somebody takes it.
+        self._offers: list[Sequence[Part]] = []
+        #: Whether it was told to look, and has not yet; whether it is to end.
+        self._told = self._left = False
         self._error: BaseException | None = None
-        self._busy = False
-        thread = threading.Thread(target=self._loop, daemon=True, name="vinoir")
-        thread.start()
+        #: Whether the caller has handed over what is not taken back; whether the thread looks for
+        #: that, or does it.
+        self._busy = self._works = False
+        self._thread = threading.Thread(target=self._loop, daemon=True, name="vinoir")
         #: What the system calls it.
-        self.number = thread.native_id or 0
+        self.number = 0
+
+    def begin(self) -> None:
+        """Begin to wait."""
+        self._thread.start()
+        self.number = self._thread.native_id or 0
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it is in the middle of something; a forked copy has no such thread."""
+        return self._works and self._thread.is_alive()
 
     def start(self, parts: Sequence[Part]) -> None:
         """Hand over parts to run."""
         self._busy = True
-        self._offer(parts)
+        self._offers.append(parts)
+        if not self._told:
+            self._told = True
+            self._go.give()
 
     def take_back(self) -> None:
         """Do the parts here that it has not begun."""
@@ -249,19 +296,14 @@ class _Thread:
         return error
 
     def leave(self) -> None:
-        """End the thread."""
-        if self._busy and self._taken() is None:
-            self.wait()
-        self._offer(None)
-
-    def _offer(self, parts: Sequence[Part] | None) -> None:
-        self._offers.append(parts)
-        if not self._told:
-            self._told = True
+        """End the thread when it is done with what it has begun; this may be said again."""
+        self._left = True
+        self._offers.clear()
+        with suppress(RuntimeError):  # it was told, and has not looked yet
             self._go.give()
 
     def _taken(self) -> Sequence[Part] | None:
-        """What was to be done next, if nobody has taken it yet; from now on it is the caller's."""
+        """What was to be done next, if nobody has taken it yet; now it is whose that asks."""
         try:
             return self._offers.pop()
         except IndexError:
@@ -282,14 +324,16 @@ class _Thread:
         while True:
             self._go.wait()
             self._told = False  # first: what is offered from now on is told anew
-            try:
-                parts = self._offers.pop()
-            except IndexError:
-                continue
-            if parts is None:
+            if self._left:
                 return
+            self._works = True  # first: who finds nothing to take back sees it
+            parts = self._taken()
+            if parts is None:
+                self._works = False
+                continue
             self._do(parts)
             del parts  # while it waits it keeps nothing
+            self._works = False
             self._done.give()
 
 

@@ -1,0 +1,78 @@
+"""An interrupt ends a call; what comes after is as if that call had not been made."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from interrupts import in_time, interrupts
+from vinoir.ir.engine.workers.crew import Crew
+from vinoir.ir.engine.workers.team import Step, Team, Threads
+
+TEAM, CREW = "ir/engine/workers/team.py", "ir/engine/workers/crew.py"
+SIGNALS = "ir/engine/workers/signals.py"
+
+
+def workers_left(patience: float = 5.0) -> int:
+    """How many threads of programs there are, after those that are told to end have ended."""
+    until = time.monotonic() + patience
+    while True:
+        left = sum(thread.name == "vinoir" for thread in threading.enumerate())
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(0.001)
+
+
+def by_threads(step: Step) -> None:
+    threads = Threads([step], 3)
+    try:
+        threads.begin([0])
+        threads.share()
+    finally:
+        threads.leave()
+
+
+def by_a_team(step: Step) -> None:
+    Team([step], 3, Threads).run()
+
+
+def by_a_crew(step: Step) -> None:
+    crew = Crew(3, list)
+    crew.work(step)
+    crew.rest()
+
+
+@pytest.mark.parametrize("work", [by_threads, by_a_team, by_a_crew])
+def test_no_interrupt_lets_threads_hang_or_stay_or_go_on(
+    work: Callable[[Step], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Python tells of what a finaliser raises, and goes on; who kept that would keep all of them.
+    monkeypatch.setattr(sys, "unraisablehook", lambda word: None)
+    running: set[int] = set()
+
+    def part(number: int) -> None:
+        running.add(number)
+        time.sleep(0.0003)
+        running.discard(number)
+
+    step = [partial(part, number) for number in range(3)]
+
+    def sweep() -> None:
+        met = 0
+        for met in interrupts(lambda: work(step), TEAM, CREW, SIGNALS):
+            # They would write into memory in which the next call works.
+            assert not running, met
+        assert met > 100
+
+    before = workers_left(0)
+    in_time(sweep)
+    assert workers_left() <= before
+
+
+@pytest.mark.parametrize("kind", [Team, Threads, Crew])
+def test_who_was_interrupted_at_once_leaves_in_silence(kind: type) -> None:
+    kind.__new__(kind).__del__()
