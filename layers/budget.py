@@ -108,7 +108,10 @@ class Budget:
         """Count the memory of arrays no longer."""
         for array in arrays:
             key = id(owner_of(array))
-            owner, often = self._arrays[key]
+            found = self._arrays.get(key)
+            if found is None:  # what ends the call came before it was counted
+                continue
+            owner, often = found
             if often > 1:
                 self._arrays[key] = owner, often - 1
             else:

@@ -136,7 +136,7 @@ class Planned:
             found = self._run(arrays, state or {})
         if state is not None:
             self.outside.settle()
-            kept = {}
+            kept: dict[str, Array] = {}
             for name, value in self.outside.state.items():
                 if state.get(name) is not value:
                     # Definitions may hand on what they were given.
@@ -145,7 +145,7 @@ class Planned:
             if isinstance(state, Variables):
                 state.commit(kept)
             else:
-                state |= kept
+                state |= kept  # in C, as the other: an interrupt finds all of them or none
         self.outside.state = {}
         return found
 

@@ -7,6 +7,8 @@ is written to.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from ....layers.budget import require
@@ -14,6 +16,8 @@ from ....schemas import Array
 
 #: A buffer has room for so many more than it was made for, and for a part of what it holds.
 MORE, SHARE = 64, 4
+#: What is known of the concatenation that was made last.
+Last: TypeAlias = tuple[Array | None, int, Array | None, tuple[int, ...], tuple[slice, ...]]
 
 
 class Growing:
@@ -21,35 +25,33 @@ class Growing:
 
     def __init__(self, axis: int) -> None:
         self._axis = axis
-        self._room: Array | None = None
-        self._used = 0
-        #: What was made last, of something new of this shape; what selects all before the axis.
-        self._given: Array | None = None
-        self._step: tuple[int, ...] = ()
-        self._lead: tuple[slice, ...] = ()
+        #: The buffer, how much of it is used, and what was given; of something new of which shape,
+        #: and what selects all before the axis. As one: an interrupt changes all of it or nothing.
+        self._last: Last = None, 0, None, (), ()
 
     def join(self, past: Array, new: Array) -> Array | None:
         """The concatenation, made in place where ``past`` is what the last call gave.
 
         None where the two cannot be joined as they are.
         """
-        room = self._room
+        room, begin, given, step, lead = self._last
         # Between two calls all of this has left the caches: what comes each time looks at little.
-        if past is not self._given or new.shape != self._step or room is None:
+        if past is not given or new.shape != step or room is None:
             if not self._fits(past, new):
                 return None
-            room = self._fitting(past, new.shape[self._axis])
-            self._step, self._lead = new.shape, (slice(None),) * (self._axis % past.ndim)
+            axis = self._axis % past.ndim
+            begin, step, lead = past.shape[axis], new.shape, (slice(None),) * axis
+            room = self._fitting(past, begin + step[axis])
         elif new.dtype != room.dtype:
             return None
-        lead, axis = self._lead, len(self._lead)
-        used = self._used + new.shape[axis]
+        axis = len(lead)
+        used = begin + new.shape[axis]
         if used > room.shape[axis]:
             room = self._larger(past, used)
-        room[(*lead, slice(self._used, used))] = new
-        self._used = used
-        self._given = room[(*lead, slice(0, used))]
-        return self._given
+        room[(*lead, slice(begin, used))] = new
+        given = room[(*lead, slice(0, used))]
+        self._last = room, used, given, step, lead
+        return given
 
     def _fits(self, past: Array, new: Array) -> bool:
         """Whether the two can be joined as they are."""
@@ -61,15 +63,12 @@ class Growing:
         one, other = past.shape, new.shape
         return one[:axis] == other[:axis] and one[axis + 1 :] == other[axis + 1 :]
 
-    def _fitting(self, past: Array, more: int) -> Array:
+    def _fitting(self, past: Array, used: int) -> Array:
         """The buffer, if the past lies at its end; else another one, with the past and room."""
-        axis, room = self._axis % past.ndim, self._room
-        if room is not None and self._ends(past, room, axis):
+        room, used_before, *_ = self._last
+        if room is not None and self._ends(past, room, used_before):
             return room
-        length = past.shape[axis]
-        made = self._larger(past, length + more)
-        self._used = length  # when there is memory, not before
-        return made
+        return self._larger(past, used)
 
     def _larger(self, past: Array, used: int) -> Array:
         """A buffer with room for so much and more, the past in it."""
@@ -77,14 +76,15 @@ class Growing:
         shape = list(past.shape)
         shape[axis] = used + MORE + used // SHARE
         require(int(np.prod(shape)) * past.itemsize)
-        room = self._room = np.empty(shape, past.dtype)
+        room = np.empty(shape, past.dtype)
         room[(*(slice(None),) * axis, slice(0, past.shape[axis]))] = past
         return room
 
-    def _ends(self, past: Array, room: Array, axis: int) -> bool:
+    def _ends(self, past: Array, room: Array, used: int) -> bool:
         """Whether an array lies at the beginning of the buffer, with nothing written behind it."""
+        axis = self._axis % past.ndim
         return (
-            past.shape[axis] == self._used
+            past.shape[axis] == used
             and past.strides == room.strides
             and past.shape[:axis] == room.shape[:axis]
             and past.shape[axis + 1 :] == room.shape[axis + 1 :]
