@@ -41,8 +41,8 @@ def _trim() -> Callable[[int], int] | None:
 def without_collection() -> Iterator[None]:
     """Where very many objects are made and all are kept: looking for rings costs half the time."""
     collects = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()  # here: an interrupt may come right after it
         yield
     finally:
         if collects:

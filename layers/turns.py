@@ -25,31 +25,33 @@ class _QuickTurns:
         # A signal's handler may run a program where its thread has the lock already.
         self._lock = threading.RLock()
         self._working: set[int] = set()
-        #: How long turns were before, and are now; None where they were no longer.
-        self._turns: tuple[float, float] | None = None
+        #: How long turns were before; None where they were no longer.
+        self._before: float | None = None
 
     def __enter__(self) -> None:
         with self._lock:
-            if not self._working and self._turns is None:
+            if not self._working and self._before is None:
                 before = sys.getswitchinterval()
                 if before > SHORT:
+                    self._before = before  # first: an interrupt may come right after the other
                     sys.setswitchinterval(SHORT)
-                    self._turns = before, sys.getswitchinterval()
             self._working.add(threading.get_ident())
 
     def __exit__(self, *error: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Say that this thread is done; where it has said so already, nothing changes."""
         with self._lock:
             self._working.discard(threading.get_ident())
             if not self._working:
                 self._restore()
 
     def _restore(self) -> None:
-        if self._turns is not None:
-            before, short = self._turns
-            # Else somebody has chosen another length since.
-            if sys.getswitchinterval() == short:
-                sys.setswitchinterval(before)
-        self._turns = None
+        # Unless somebody has chosen another length since; it is kept in whole microseconds.
+        if self._before is not None and abs(sys.getswitchinterval() - SHORT) < 1e-6:
+            sys.setswitchinterval(self._before)
+        self._before = None
 
     def begin_anew(self) -> None:
         """In a forked copy, where the threads that computed do not exist."""

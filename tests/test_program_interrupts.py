@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -14,9 +15,16 @@ from interrupts import in_time, interrupts
 from vinoir import ir
 from vinoir.ir.engine.workers.crew import Crew
 from vinoir.ir.engine.workers.team import Step, Team, Threads
+from vinoir.layers.budget import is_limited
 
 TEAM, CREW = "ir/engine/workers/team.py", "ir/engine/workers/crew.py"
 SIGNALS = "ir/engine/workers/signals.py"
+
+
+@pytest.fixture(autouse=True)
+def finalisers_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python tells of what a finaliser raises, and goes on; who kept that would keep all of it."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda word: None)
 
 
 def workers_left(patience: float = 5.0) -> int:
@@ -49,11 +57,7 @@ def by_a_crew(step: Step) -> None:
 
 
 @pytest.mark.parametrize("work", [by_threads, by_a_team, by_a_crew])
-def test_no_interrupt_lets_threads_hang_or_stay_or_go_on(
-    work: Callable[[Step], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Python tells of what a finaliser raises, and goes on; who kept that would keep all of them.
-    monkeypatch.setattr(sys, "unraisablehook", lambda word: None)
+def test_no_interrupt_lets_threads_hang_or_stay_or_go_on(work: Callable[[Step], None]) -> None:
     running: set[int] = set()
 
     def part(number: int) -> None:
@@ -115,4 +119,81 @@ def test_an_interrupt_leaves_all_variables_as_they_were_or_writes_all() -> None:
             program.reset()
             call()
             call()
+    assert met > 30
+
+
+def small() -> ir.Model:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 16))
+    net.result(net.add("SoftMax", "opset8", [net.add("ReLU", "opset1", [x])], axis=1), name="y")
+    return net.model()
+
+
+RUNS = ("ir/execution/interpreter.py", "layers/budget.py", "layers/turns.py", "layers/memory.py")
+
+
+def settings() -> tuple[object, ...]:
+    """What a call may change for its length."""
+    interval, collects = sys.getswitchinterval(), gc.isenabled()
+    tiny = np.multiply(np.full(4, 1e-38, "f4"), np.float32(0.1)).any()
+    return is_limited(), interval, collects, np.geterr(), np.getbufsize(), bool(tiny)
+
+
+def test_an_interrupted_run_raises_the_interrupt_and_leaves_nothing_open() -> None:
+    model, given = small(), [np.zeros((2, 16), "f4")]
+    before, met = settings(), 0
+    for met in interrupts(lambda: ir.run(model, given, max_seconds=60), *RUNS):
+        assert settings() == before, met
     assert met > 100
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupted_call_leaves_nothing_open(threads: int) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (64, 16))
+    y = net.add(
+        "MatMul", "opset1", [net.add("SoftMax", "opset8", [x], axis=1), np.ones((16, 8), "f4")],
+        transpose_a=False, transpose_b=False,
+    )  # fmt: skip
+    net.result(y, name="y")
+    program = ir.compile(net.model(), threads=threads, fork=False)
+    # So far apart that next to nothing is left of some: there denormals are made zero.
+    given = [50 * np.random.default_rng(0).standard_normal((64, 16)).astype("f4")]
+    (planned,) = program._plans.values()
+    program(given)
+    assert planned is not None
+    planned._trials, planned.team.alone = None, [threads == 1] * len(planned.team.alone)
+    wanted = program(given)["y"]
+
+    def sweep() -> None:
+        before, met = settings(), 0
+        for met in interrupts(lambda: program(given), "ir/engine", "layers", error=TimeoutError):
+            assert settings() == before, met
+            assert met % 5 or np.array_equal(program(given)["y"], wanted), met
+        assert met > 50
+
+    in_time(sweep)
+
+
+def test_an_interrupted_short_way_leaves_nothing_open() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 2, 8, 8))
+    window = {"kernel": (2, 2), "strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0)}
+    net.result(net.add("MaxPool", "opset1", [x], **window), name="y")
+    program = ir.compile(net.model(), threads=1)
+    image = np.arange(128, dtype="f4").reshape(1, 2, 8, 8)
+    given, wanted = [image], image[:, :, 1::2, 1::2]
+    program(given)
+    assert program._short is not None
+    before, met = settings(), 0
+    for met in interrupts(lambda: program(given), "ir/engine", "layers"):
+        assert settings() == before, met
+        assert np.array_equal(program(given)["y"], wanted), met
+    assert met > 10
+
+
+def test_an_interrupted_plan_leaves_nothing_open() -> None:
+    model, before, met = small(), settings(), 0
+    for met in interrupts(lambda: ir.compile(model, threads=1), *RUNS, "ir/engine/p", every=41):
+        assert settings() == before, met
+    assert met > 400

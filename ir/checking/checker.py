@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 from ...layers.budget import budget, within
+from ...layers.leftovers import tidy
 from ...layers.memory import without_collection
 from ...schemas import IRError, LimitError, UnreadableError, UsageError, Where, placed
 from ...schemas.packing import Buffer
@@ -70,6 +71,7 @@ GROUPS: tuple[Callable[[LooseModel], Iterator[Note]], ...] = (
 )
 
 
+@tidy
 def check(
     model: Checkable,
     target: str | None = None,

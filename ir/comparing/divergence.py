@@ -18,6 +18,7 @@ from typing import Any
 
 from ...layers.budget import within
 from ...layers.casting import as_computed
+from ...layers.leftovers import tidy
 from ...layers.memory import give_back, nbytes
 from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import at_least, random_of
@@ -137,6 +138,7 @@ class Comparison(Shown):
         }
 
 
+@tidy
 def compare(
     model: ModelLike,
     against: ModelLike = "openvino",
@@ -237,6 +239,7 @@ def _refuse_nothing(model: Model, reference: Reference, refused: Mapping[str, st
     )
 
 
+@tidy
 def wrong_layer(
     model: Model, reference: Reference, sample: Sequence[Array], max_seconds: float | None = None
 ) -> int | None:
@@ -255,6 +258,7 @@ def wrong_layer(
     return first
 
 
+@tidy
 def refused_layer(
     model: Model, reference: InPieces, sample: Sequence[Array], max_seconds: float | None = None
 ) -> int | None:

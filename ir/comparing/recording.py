@@ -12,6 +12,7 @@ import numpy as np
 
 from ...layers.budget import within
 from ...layers.casting import as_computed
+from ...layers.leftovers import tidy
 from ...layers.resources import available
 from ...schemas import ANY, Array, ElementType, InternalError, IRError, LimitError, Shape, Tensor
 from ..document import Layer, Model
@@ -43,6 +44,7 @@ class Recording:
         ]
         self.tensors = _inferred(model, {})
 
+    @tidy
     def record(self, spots: Iterable[Spot], max_seconds: float | None = None) -> bool:
         """Compute tensors, and what they come from as far as it is not kept; whether all came."""
         wanted = set(spots)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ...layers.budget import within
+from ...layers.leftovers import tidy
 from ...schemas import Array, ElementType
 from ...schemas.packing import plain_texts
 from ..document import Model
@@ -58,6 +59,7 @@ class Shake:
         return np.asarray(base + moves)
 
 
+@tidy
 def may_be_rounding(
     model: Model,
     sample: Sequence[Array],

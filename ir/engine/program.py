@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...layers.budget import is_limited, within
+from ...layers.leftovers import tidy
 from ...layers.memory import without_collection
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, IRError, LimitError, UsageError
@@ -76,6 +77,7 @@ def enough_memory() -> Iterator[None]:
 class Program(Shown):
     """A model that is ready to be called."""
 
+    @tidy
     def __init__(
         self,
         model: Model,
@@ -141,6 +143,7 @@ class Program(Shown):
                 sizes = tuple(shape.static for shape in shown)
                 self._planned((*sizes, *unset), None if unset else inferred)
 
+    @tidy
     def __call__(self, inputs: Inputs | None = None) -> Outputs:
         """Run the model once."""
         arrays = self._known(inputs)
@@ -252,6 +255,7 @@ class Program(Shown):
             hint="program({name: array})" + (", program.state" if kept else ""),
         )
 
+    @tidy
     def times(self, inputs: Inputs | None, runs: int = 5) -> list[tuple[Node, float]] | None:
         """The least seconds of each step for these inputs; None where nothing is planned."""
         arrays = check_inputs(self.model, inputs)

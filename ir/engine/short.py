@@ -13,7 +13,7 @@ import numpy as np
 from ...schemas import Array
 from .memory import new_array
 from .plan import Value
-from .workers import Part
+from .workers import Part, flushing
 
 
 class Short:
@@ -43,6 +43,9 @@ class Short:
                     step()
             # Some steps put an array of their own there.
             return [value.store for value in self._outputs if value.store is not None]
+        except BaseException:
+            flushing.stop()
+            raise
         finally:
             for value, room in self._rooms:
                 value.store = room

@@ -26,6 +26,7 @@ from ...layers.casting import (
     rounded_to_half,
     tensor_as_computed,
 )
+from ...layers.leftovers import tidy
 from ...layers.memory import run_within_memory
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
@@ -120,6 +121,7 @@ def _described(name: str, array: Array) -> tuple[object, ...]:
     return name, array.dtype, list(array.shape), *numbers, array
 
 
+@tidy
 def run(
     model: ModelLike,
     inputs: Inputs | None = None,

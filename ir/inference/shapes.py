@@ -15,6 +15,7 @@ from operator import is_
 from typing import TypeAlias
 
 from ...layers.budget import budget, within
+from ...layers.leftovers import tidy
 from ...layers.memory import without_collection
 from ...layers.value_bounds import CARRIED
 from ...schemas import Dim, ElementType, IRError, Shape, Tensor, UsageError
@@ -99,6 +100,7 @@ class Inferred(Shown, Mapping[str, Tensor]):
                     yield layer, index, tensor
 
 
+@tidy
 def infer(
     model: ModelLike,
     shapes: Shapes | None = None,

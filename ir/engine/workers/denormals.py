@@ -69,8 +69,21 @@ class _Flushing:
     def __exit__(self, *error: object) -> None:
         kept = self._kept
         if kept.before:
-            kept.words[-1] = kept.before.pop()
+            kept.words[-1] = kept.before[-1]
             kept.put(kept.place)
+            kept.before.pop()  # last: an interrupt may have come before
+
+    def stop(self) -> None:
+        """Put back what was there before the first who has entered, and maybe not left.
+
+        An interrupt may come when a thread has entered, and nobody knows yet; or before the first
+        instruction of what it leaves by. So whoever is ended by an interrupt says this.
+        """
+        kept = self._kept
+        if kept.before:
+            kept.words[-1] = kept.before[0]
+            kept.put(kept.place)
+            kept.before.clear()
 
 
 flushing = _Flushing()

@@ -25,6 +25,7 @@ import numpy as np
 from ....layers.budget import budget
 from .blas_threads import single_blas
 from .cores import KeepOffCore
+from .denormals import flushing
 from .signals import Signal
 
 T = TypeVar("T")
@@ -87,7 +88,10 @@ def to_the_end(work: Callable[[], None]) -> None:
         except BaseException as error:  # a signal's handler may raise anything
             interrupted = error
     if interrupted is not None:
-        raise interrupted
+        try:
+            raise interrupted
+        finally:
+            del interrupted  # it holds the frame, which would hold it
 
 
 class Team:
@@ -151,6 +155,7 @@ class Team:
                 before()
             self._run(self._helpers, seconds)
         except BaseException:
+            flushing.stop()
             # Helpers may be in the middle of a step that nobody will finish.
             self.dismiss()
             raise

@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from ....layers.budget import within
+from ....layers.leftovers import tidy
 from ....layers.memory import without_collection
 from ....schemas import IRError, Tensor, UsageError
 from ....schemas.numbers import at_least
@@ -60,6 +61,7 @@ class Simplified(NamedTuple):
         return text
 
 
+@tidy
 def simplify(
     model: ModelLike,
     shapes: Shapes | None = None,
