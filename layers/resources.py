@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from .refusals import from_system
+
 #: What is taken for granted where no system tells.
 UNKNOWN = 4 << 30
 
@@ -96,7 +98,10 @@ def _windows() -> int:
 def _text(path: Path) -> str:
     try:
         return path.read_text()
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError:
+        return ""
+    except OSError as error:
+        from_system(error)
         return ""
 
 

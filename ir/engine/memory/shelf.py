@@ -21,6 +21,7 @@ from weakref import finalize
 
 import numpy as np
 
+from ....layers.refusals import from_system, unless_refused
 from ....schemas import Array
 
 if sys.platform == "linux":
@@ -62,7 +63,7 @@ def shelved(array: Array) -> Array:
     """An array of the same bytes in memory that others share; the array itself where none is."""
     if array.nbytes < LEAST or not (array.flags.c_contiguous and array.flags.writeable):
         return array
-    with suppress(OSError):
+    with unless_refused():
         folder = _folder()
         if folder is not None:
             return _shared(array, folder)
@@ -109,7 +110,8 @@ def _found(text: bytes, array: Array, data: Array) -> Array | None:
         return None
     try:
         memory = os.open(f"/proc/{int(fields[0])}/fd/{int(fields[1])}", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        from_system(error)
         return None  # whoever had it is gone
     try:
         if os.fstat(memory).st_size != _extent(data.size) + _LARGE:
@@ -117,7 +119,8 @@ def _found(text: bytes, array: Array, data: Array) -> Array | None:
         if fcntl.fcntl(memory, fcntl.F_GET_SEALS) & _seals() != _seals():
             return None
         found = _mapped(memory, array)
-    except OSError:
+    except OSError as error:
+        from_system(error)
         return None  # no such memory at all
     finally:
         os.close(memory)
@@ -164,7 +167,7 @@ def _mapped(memory: int, like: Array) -> Array:
         offset = place
         mapped = mmap.mmap(memory, extent, access=mmap.ACCESS_READ, offset=offset)
     begin = _LARGE - offset
-    with suppress(OSError):  # in small pages it would be read more slowly
+    with unless_refused():  # in small pages it would be read more slowly
         mapped.madvise(_COLLAPSE, begin, like.nbytes // _LARGE * _LARGE)
     return np.ndarray(like.shape, like.dtype, mapped, begin + _BESIDE)
 

@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from ....layers.refusals import from_system
+
 #: How builds of OpenBLAS spell their functions: NumPy's own, those of distributions.
 SPELLINGS = [(before, after) for before in ("scipy_", "") for after in ("64_", "", "_64")]
 #: The part of NumPy that multiplies matrices.
@@ -422,8 +424,9 @@ def at_rest() -> bool:
             continue
         try:
             told = (task / "stat").read_text("ascii", "replace")
-        except OSError:  # it has ended
-            continue
+        except OSError as error:
+            from_system(error)
+            continue  # it has ended
         if told.rpartition(")")[2].split()[0] not in "SI":
             return False
     return True

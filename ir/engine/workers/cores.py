@@ -11,8 +11,9 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cache
+
+from ....layers.refusals import unless_refused
 
 
 def where() -> int:
@@ -43,5 +44,5 @@ class KeepOffCore:
         others = os.sched_getaffinity(0) - {core}
         if others:
             for worker in workers:
-                with suppress(OSError):  # it is gone, or may not be told
+                with unless_refused():  # it is gone, or may not be told
                     os.sched_setaffinity(worker, others)

@@ -34,6 +34,7 @@ from weakref import ref
 
 import numpy as np
 
+from ....layers.refusals import from_system, unless_refused
 from ....schemas import Array
 from .blas_threads import at_rest, single_blas
 from .cores import KeepOffCore
@@ -82,9 +83,11 @@ def can_fork() -> bool:
 def shared(nbytes: int) -> Array:
     """Shared memory: processes that are forked later see the same bytes."""
     try:
-        return np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
+        room = mmap.mmap(-1, max(nbytes, 1))
     except OSError as refused:
-        raise MemoryError(f"{nbytes} bytes of shared memory are not to be had") from refused
+        told = f"{nbytes} bytes of shared memory are not to be had"
+        raise MemoryError(told) from from_system(refused)
+    return np.frombuffer(room, np.uint8)
 
 
 @contextmanager
@@ -161,7 +164,7 @@ class Crew:
     def _close(self) -> None:
         while self.files:
             # Somebody has closed all files there were, or another thread the last of these.
-            with suppress(OSError, IndexError):
+            with suppress(IndexError), unless_refused():
                 os.close(self.files.pop())
 
 
@@ -177,7 +180,7 @@ class Forked:
         try:
             self._numbers = memoryview(mmap.mmap(-1, 8 * numbers)).cast("q")
         except OSError as refused:
-            raise HelpersLostError from refused
+            raise HelpersLostError from from_system(refused)
         self._agenda_at = LINE * (size + 1)
         self._ticket = 0
         self._next = 0
@@ -197,7 +200,7 @@ class Forked:
         try:
             self._claims = claims(max(map(len, self._pieces), default=0))
         except OSError as refused:
-            raise HelpersLostError from refused
+            raise HelpersLostError from from_system(refused)
         # Helpers sleep until their bell rings. These are events: who is woken by a byte in a
         # pipe is put on the core of who wrote it. The pipe is there to be closed with the caller.
         with undisturbed():
@@ -210,7 +213,7 @@ class Forked:
                         self._help(helper, size)
             except OSError as refused:  # too many files or processes: go on without
                 self.leave()
-                raise HelpersLostError from refused
+                raise HelpersLostError from from_system(refused)
             except BaseException:
                 self.leave()
                 raise
@@ -246,7 +249,7 @@ class Forked:
             for bell in self._crew.files[2 : needed + 1]:
                 os.eventfd_write(bell, 1)
         except OSError as closed:
-            raise HelpersLostError from closed
+            raise HelpersLostError from from_system(closed)
 
     def share(self) -> None:
         """Do the next step of the agenda together."""
