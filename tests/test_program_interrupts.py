@@ -8,14 +8,19 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from interrupts import in_time, interrupts
 from vinoir import ir
+from vinoir.ir.engine.workers.cores import KeepOffCore
 from vinoir.ir.engine.workers.crew import Crew
+from vinoir.ir.engine.workers.processes import Forked, can_fork, shared
 from vinoir.ir.engine.workers.team import Step, Team, Threads
 from vinoir.layers.budget import is_limited
+from vinoir.layers.resources import _text
+from vinoir.schemas import UsageError
 
 TEAM, CREW = "ir/engine/workers/team.py", "ir/engine/workers/crew.py"
 SIGNALS = "ir/engine/workers/signals.py"
@@ -197,3 +202,57 @@ def test_an_interrupted_plan_leaves_nothing_open() -> None:
     for met in interrupts(lambda: ir.compile(model, threads=1), *RUNS, "ir/engine/p", every=41):
         assert settings() == before, met
     assert met > 400
+
+
+def hire() -> None:
+    Forked([[int] * 2], 2)
+
+
+forks = pytest.mark.skipif(not can_fork(), reason="processes cannot be forked here")
+
+
+@pytest.mark.parametrize(
+    ("place", "call"),
+    [
+        pytest.param("mmap.mmap", hire, marks=forks),
+        pytest.param("os.pipe", hire, marks=forks),
+        pytest.param("os.eventfd", hire, marks=forks),
+        ("mmap.mmap", lambda: shared(10)),
+        pytest.param("os.sched_setaffinity", lambda: KeepOffCore().keep([0]), marks=forks),
+        ("pathlib.Path.read_text", lambda: _text(Path("/proc/meminfo"))),
+    ],
+)
+def test_a_timeout_is_not_taken_for_what_the_system_refuses(
+    monkeypatch: pytest.MonkeyPatch, place: str, call: Callable[[], object]
+) -> None:
+    """A handler's TimeoutError is an OSError, as the system's are."""
+
+    def timeout(*_: object) -> None:
+        raise TimeoutError("mine")
+
+    if can_fork():
+        monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 1 << 20})
+    monkeypatch.setattr(place, timeout)
+    with pytest.raises(TimeoutError, match="mine"):
+        call()
+
+
+def test_a_handler_that_runs_the_running_program_is_refused() -> None:
+    program, given = ir.compile(small(), threads=1), [np.zeros((2, 16), "f4")]
+    wanted, refused = program(given)["y"], 0
+
+    class Interrupt(KeyboardInterrupt):
+        """Of a handler that runs the program first."""
+
+        def __init__(self, *said: object) -> None:
+            nonlocal refused
+            with pytest.raises(UsageError, match="runs in this thread already"):
+                program(given)
+            refused += 1
+
+    def sweep() -> None:
+        for met in interrupts(lambda: program(given), "ir/engine/planned.py", error=Interrupt):
+            assert np.array_equal(program(given)["y"], wanted), met
+
+    in_time(sweep)
+    assert refused > 5

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -116,7 +116,7 @@ class Program(Shown):
         self._constants = Constants() if several else None
         #: The way through the plan that was used last, if it is a short one.
         self._short: Short | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._walk: Interpreter | None = None
         #: The types as which the outputs are handed out.
         self._kinds: list[ElementType] = []
@@ -222,14 +222,19 @@ class Program(Shown):
         """The shapes of inputs and variables, by which plans are kept."""
         return self._patterns.of(arrays, self._types, self.state)
 
-    def _exclusive(self) -> threading.Lock:
+    def _exclusive(self) -> AbstractContextManager[object]:
         """What keeps other threads out."""
         if self._process != os.getpid():
             # A copy of the process that planned: two may not work in one arena. Another thread
             # may have held the lock in the moment of the fork, and will never let go of it here.
             self._plans, self._process = self._plans.emptied(), os.getpid()
             self._short = None
-            self._lock = threading.Lock()
+            self._lock = threading.RLock()
+        if self._lock._is_owned():  # type: ignore[attr-defined]  # conditions ask it, too
+            raise UsageError(
+                "the program runs in this thread already, a signal's handler came in between",
+                hint="let the handler call a program of its own, of ir.compile or copy.copy",
+            )
         return self._lock
 
     def __reduce__(self) -> tuple[Any, ...]:
