@@ -176,3 +176,30 @@ def test_no_number_is_the_least_of_bytes() -> None:
     model = n.net.model()
     n.given[0, 0] = np.nan
     same(model, n.given)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        (0, 1e-37, 0, 1),  # levels are so close that one divided by their distance is infinite
+        (-1, 1, -3e38, 3e38),  # the outputs are farther apart than the largest number
+        (-3e38, 3e38, -1, 1),
+        (0, 1e-45, -1, 1),
+    ],
+)
+def test_levels_beyond_float32_are_what_the_definition_says(limits: tuple[float, ...]) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (1, 7))
+    ends = [net.constant(np.float32(limit)) for limit in limits]
+    net.result(net.add("FakeQuantize", "opset1", [x, *ends], levels=256), name="y")
+    given = np.array([[-1, 0, 3e-38, 6e-38, 1e-37, 1, 3e38]], "f4")
+    with np.errstate(all="ignore"):
+        wanted = ir.run(net.model(), [given])["y"]
+    found = ir.compile(net.model(), threads=1)([given])["y"]
+    np.testing.assert_array_equal(found, wanted)
+    # The definition's own: what is not between the limits is the output's first or last.
+    outside = (given <= np.float32(limits[0])) | (given > np.float32(limits[1]))
+    ends_of = np.where(
+        given <= np.float32(limits[0]), np.float32(limits[2]), np.float32(limits[3])
+    )
+    np.testing.assert_array_equal(found[outside], ends_of[outside])

@@ -66,7 +66,8 @@ class Rounding(NamedTuple):
 def rounding(last: int, limits: Iterable[Array]) -> Rounding | None:
     """What a FakeQuantize does, of so many levels and one more, with these four limits.
 
-    None unless each lower limit is a number below its upper one.
+    None unless each lower limit is a number below its upper one, and none of what is made of them
+    is beyond float32.
     """
     known = [np.asarray(limit) for limit in limits]
     low, high, begin, end = small = [_distinct(limit) for limit in known]
@@ -91,6 +92,8 @@ def rounding(last: int, limits: Iterable[Array]) -> Rounding | None:
             shift, first = np.zeros_like(shift), begin - low * gain
             nothing = NOTHING * np.maximum(np.abs(begin), np.abs(end))
             first = np.where(np.abs(first) <= nothing, np.float32(0), first)
+    if not all(np.isfinite(array).all() for array in (scale, gain, shift, first)):
+        return None
     # Where they change nothing, numbers are levels themselves.
     return Rounding(
         whole(low), whole(high), unless(1, scale), unless(0, shift), unless(1, gain),
