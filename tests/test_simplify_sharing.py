@@ -24,7 +24,12 @@ def product(net: ir.Builder, x: ir.Output, held: Any, turned: str) -> ir.Output:
         made = net.add("Multiply", "opset1", [made, np.float32(0.01)])
     if turned == "Transpose":
         made = net.add("Transpose", "opset1", [made, np.array([1, 0])])
-    return net.add("MatMul", "opset1", [x, made], transpose_b=turned == "transpose_b")
+    if turned == "Gather":
+        made = net.add("Gather", "opset8", [made, np.arange(made.tensor.shape.static[0]), 0])
+    if turned == "VariadicSplit":
+        made = net.add("VariadicSplit", "opset1", [made, 0, made.tensor.shape.static[:1]])
+    straight = ("", "Transpose")
+    return net.add("MatMul", "opset1", [x, made], transpose_b=turned not in straight)
 
 
 def two_products(kind: str, first: str, second: str, rows: int = 8) -> ir.Model:
@@ -59,6 +64,7 @@ def weights_of(model: ir.Model) -> int:
     ("first", "second", "left"),
     [
         ("", "transpose_b", 2), ("transpose_b", "", 2), ("", "Transpose", 2),
+        ("", "Gather", 2), ("VariadicSplit", "", 2), ("Gather", "transpose_b", 1),
         ("transpose_b", "Transpose", 1), ("transpose_b", "transpose_b", 1), ("", "", 1),
     ],
 )  # fmt: skip

@@ -434,43 +434,6 @@ def test_bodies_in_the_place_of_others(written: Written) -> None:
     assert found(again) == [[5, 5], [-1, 1]]
 
 
-@pytest.mark.parametrize("form", ["plain", "shaped", "i8"])
-@pytest.mark.parametrize("way", ["made", "edited", "repacked"])
-def test_equal_weights_are_apart_where_one_is_transposed(form: str, way: str) -> None:
-    """OpenVINO's CPU takes weights of one place for the same, however a product reads them."""
-    ov = pytest.importorskip("openvino")
-    rng = np.random.default_rng(0)
-    matrix = rng.integers(-3, 4, (8, 8)).astype(np.float32)
-    net = ir.Builder("m")
-    x = net.parameter("x", "f32", "?,8")
-    for turned in (False, True, True):
-        if form == "plain":
-            weight = net.constant(matrix)
-        elif form == "shaped":
-            flat = net.constant(matrix.reshape(-1))
-            weight = net.add("Reshape", "opset1", [flat, np.array([8, 8])], special_zero=False)
-        else:
-            small = net.constant(matrix.astype(np.int8))
-            weight = net.add("Convert", "opset1", [small], destination_type="f32")
-            weight = net.add("Multiply", "opset1", [weight, np.float32(1 / 8)])
-        x = net.add("MatMul", "opset1", [x, weight], transpose_b=turned)
-    net.result(x, name="y")
-    model = net.model()
-    if way != "made":
-        model = ir.loads(*ir.dumps(model))
-        for constant in model.constants if way == "edited" else ():
-            constant.value = constant.value.copy()
-    xml, weights = ir.dumps(model, repack=way == "repacked")
-    # The two that are read alike share their bytes.
-    assert 2 <= len(weights) // matrix.astype("i1" if form == "i8" else "f4").nbytes < 3
-    feed = rng.integers(-3, 4, (3, 8)).astype(np.float32)
-    read = ov.Core().read_model(xml, ov.Tensor(np.frombuffer(weights, np.uint8)))
-    run = ov.Core().compile_model(read, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    factor = 1 if form != "i8" else 1 / 512
-    expected = feed @ matrix @ matrix.T @ matrix.T * np.float32(factor)
-    np.testing.assert_allclose(run(feed)[0], expected, rtol=1e-4, atol=1e-3)
-
-
 @pytest.mark.parametrize("name", ["a\x01", "\0", "\ud800", "\uffff"])
 def test_names_that_xml_cannot_say(name: str) -> None:
     net = ir.Builder()

@@ -63,6 +63,11 @@ if TYPE_CHECKING:
     from .symbols import keep_symbols as keep_symbols
     from .symbols import named_axes as named_axes
     from .symbols import with_symbols as with_symbols
+    from .turning import Readings as Readings
+    from .turning import Ways as Ways
+    from .turning import is_on as is_on
+    from .turning import swaps_last as swaps_last
+    from .turning import ways_of as ways_of
 
 __getattr__, __dir__ = face(
     __name__,
@@ -89,5 +94,6 @@ __getattr__, __dir__ = face(
             "read_back_edges read_dim read_info read_port_map read_ports split_names whole"
         ),
         "symbols": "keep_symbols named_axes with_symbols",
+        "turning": "Readings Ways is_on swaps_last ways_of",
     },
 )

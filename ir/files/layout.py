@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...schemas import IRError, UnsupportedError
 from ...schemas.packing import Buffer
-from ..document import Info, Layer, Model, whole
+from ..document import Graph, Info, Layer, Model, Readings, Ways, ways_of, whole
 from ..storage import WHOLE, Weights, digest_of, sample_of
 from .printer import written_order
 
@@ -26,10 +26,23 @@ _Bytes: TypeAlias = NDArray[np.uint8]
 Range: TypeAlias = "tuple[int, int]"
 
 
-#: Size and sample or digest of bytes, and whether products turn them.
-_Key: TypeAlias = "tuple[int, bytes, bool]"
-#: What may stand between a constant and the product that reads it.
-_DECOMPRESSING = frozenset({"Convert", "Subtract", "Multiply", "Reshape"})
+#: Size and sample or digest of bytes, and how products read them.
+_Key: TypeAlias = "tuple[int, bytes, Ways]"
+_NONE: Ways = frozenset()
+
+
+class _Reads:
+    """How products read constants: OpenVINO takes bytes of one place as the first reads them."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[Graph, Readings | None] = {}
+        self._ways: dict[Layer, Ways] = {}
+
+    def __call__(self, constant: Layer) -> Ways:
+        ways = self._ways.get(constant)
+        if ways is None:
+            ways = self._ways[constant] = ways_of(self._graphs, constant)
+        return ways
 
 
 class Layout:
@@ -61,38 +74,38 @@ class Layout:
         self.size += len(piece)
         return offset
 
-    def share(self, blob: Buffer, turned: bool = False) -> Range:
-        """Offset and size of bytes that are stored once; once more, where products turn them."""
+    def share(self, blob: Buffer, ways: Ways = _NONE) -> Range:
+        """Offset and size of bytes that are stored once for each way to read them."""
         size = len(blob)
-        offset = self._find(blob, turned)
+        offset = self._find(blob, ways)
         if offset is None:
             offset = self.append(blob)
-            self._note(blob, turned, offset)
+            self._note(blob, ways, offset)
         return offset, size
 
-    def know(self, blob: Buffer, turned: bool, offset: int) -> None:
+    def know(self, blob: Buffer, ways: Ways, offset: int) -> None:
         """Note bytes that the .bin has already, so that they are shared."""
-        if self._find(blob, turned) is None:
-            self._note(blob, turned, offset)
+        if self._find(blob, ways) is None:
+            self._note(blob, ways, offset)
 
-    def _find(self, blob: Buffer, turned: bool) -> int | None:
+    def _find(self, blob: Buffer, ways: Ways) -> int | None:
         """The offset of bytes that are stored."""
-        sample = len(blob), sample_of(blob), turned
+        sample = len(blob), sample_of(blob), ways
         if sample not in self._first:
             return None
         first = self._first[sample]
         if first is not None:
             if len(blob) < WHOLE:
                 return first[1]
-            self._known[_key(first[0], turned)] = first[1]
+            self._known[_key(first[0], ways)] = first[1]
             self._first[sample] = None
-        return self._known.get(_key(blob, turned))
+        return self._known.get(_key(blob, ways))
 
-    def _note(self, blob: Buffer, turned: bool, offset: int) -> None:
+    def _note(self, blob: Buffer, ways: Ways, offset: int) -> None:
         """Remember where bytes are that were not found."""
-        sample = len(blob), sample_of(blob), turned
+        sample = len(blob), sample_of(blob), ways
         if sample in self._first:
-            self._known[_key(blob, turned)] = offset
+            self._known[_key(blob, ways)] = offset
         else:
             self._first[sample] = blob, offset
 
@@ -114,10 +127,10 @@ class Layout:
 def packed(model: Model) -> Layout:
     """All constants in the order of their layers, back to back, equal bytes once."""
     _refuse_unknown_holder(model)
-    layout = Layout()
+    layout, reads = Layout(), _Reads()
     for layer in model.everywhere(written_order):
         if layer.is_constant:
-            layout.places[layer] = layout.share(layer.blob, is_turned(layer))
+            layout.places[layer] = layout.share(layer.blob, reads(layer))
     held = model.weights
     if held is None:
         layout.pre_process = model.pre_process
@@ -211,27 +224,27 @@ def _ranges_read(model: Model) -> dict[object, Range]:
 
 def _appended(model: Model, uses: _Uses) -> Layout:
     """The .bin as it was read; new values are found in it or stand after it."""
-    layout = as_read(model)
+    layout, reads = as_read(model), _Reads()
     layout.read, layout.absent = None, False
     blobs = {layer: np.frombuffer(layer.blob, np.uint8) for layer in uses.changed}
     for layer in _of_sizes(uses, blobs.values()):
-        layout.know(layer.blob, is_turned(layer), uses.kept[layer][0])
+        layout.know(layer.blob, reads(layer), uses.kept[layer][0])
     for layer, blob in blobs.items():
         was = uses.changed[layer]
         same = was is not None and np.array_equal(model.weights.view(*was), blob)  # type: ignore[union-attr]  # the place is in it
         if was is not None and same:
             layout.places[layer] = was
         else:
-            layout.places[layer] = layout.share(blob, is_turned(layer))
+            layout.places[layer] = layout.share(blob, reads(layer))
     return layout
 
 
 def _compacted(model: Model, held: Weights, uses: _Uses) -> Layout:
     """The bytes that are used, in the order in which they stood; new values in their places."""
-    layout = Layout()
+    layout, reads = Layout(), _Reads()
     blobs = {layer: np.frombuffer(layer.blob, np.uint8) for layer in uses.changed}
     stored = {
-        _key(layer.blob, is_turned(layer)): uses.kept[layer]
+        _key(layer.blob, reads(layer)): uses.kept[layer]
         for layer in _of_sizes(uses, blobs.values())
     }
     parts: list[tuple[float, Layer | None, _Bytes]] = [
@@ -245,8 +258,8 @@ def _compacted(model: Model, held: Weights, uses: _Uses) -> Layout:
         if new is None:
             starts.append(int(place))
             moved.append(layout.append(piece))
-        elif _key(piece, is_turned(new)) not in stored:
-            layout.places[new] = layout.share(piece, is_turned(new))
+        elif _key(piece, reads(new)) not in stored:
+            layout.places[new] = layout.share(piece, reads(new))
 
     def now(at: Range) -> Range:
         if not at[1]:
@@ -256,7 +269,7 @@ def _compacted(model: Model, held: Weights, uses: _Uses) -> Layout:
 
     for layer, blob in blobs.items():
         if layer not in layout.places:
-            layout.places[layer] = now(stored[_key(blob, is_turned(layer))])
+            layout.places[layer] = now(stored[_key(blob, reads(layer))])
     for layer, at in uses.kept.items():
         if now(at) != at:
             layout.places[layer] = now(at)
@@ -281,31 +294,9 @@ def _merged(ranges: Iterable[Range]) -> list[tuple[int, int]]:
     return spans
 
 
-def _key(blob: Buffer, turned: bool) -> _Key:
+def _key(blob: Buffer, ways: Ways) -> _Key:
     """Size and digest, by which equal bytes are found."""
-    return np.frombuffer(blob, np.uint8).size, digest_of(blob), turned
-
-
-def is_turned(constant: Layer) -> bool:
-    """Whether a product reads a square constant transposed, perhaps after it is decompressed.
-
-    OpenVINO's CPU takes two such weights of one place for the same, also where only one of them
-    is transposed; so their bytes are not shared with those of others.
-    """
-    if constant.graph is None:
-        return False
-    seen, stack = {constant.id}, [constant]
-    while stack:
-        for user, index in constant.graph.consumers(stack.pop()):
-            if user.type == "MatMul" and index == 1:
-                dims = user.inputs[1].dims
-                turned = user.data.get("transpose_b", "").lower() in ("true", "1")
-                if turned and len(dims) > 1 and dims[-1] == dims[-2]:
-                    return True
-            elif user.type in _DECOMPRESSING and user.id not in seen:
-                seen.add(user.id)
-                stack.append(user)
-    return False
+    return np.frombuffer(blob, np.uint8).size, digest_of(blob), ways
 
 
 def _unknown_holder(model: Model) -> Layer | None:

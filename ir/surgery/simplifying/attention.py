@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Dim, ElementType, Size
-from ...document import Layer
+from ...document import Layer, is_on, swaps_last
 from ...inference import OWN
-from .patterns import FLOATS, fuse, holds, is_on, made_by, operands, order_of, scaled, swaps_last
+from .patterns import FLOATS, fuse, holds, made_by, operands, order_of, scaled
 from .rewriter import Rewriter, Rule, Value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import frexp, isclose, ldexp, prod
 
 import numpy as np
@@ -260,18 +260,6 @@ def order_of(net: Rewriter, transpose: Layer) -> list[int] | None:
         return None
     axes = axes or list(reversed(range(rank)))
     return [axis % rank for axis in axes] if len(axes) == rank else None
-
-
-def swaps_last(order: Sequence[int] | None) -> bool:
-    """Whether an order lets the last two axes change places, and no others."""
-    if order is None or len(order) < 2:
-        return False
-    return [*order] == [*range(len(order) - 2), len(order) - 1, len(order) - 2]
-
-
-def is_on(layer: Layer, name: str) -> bool:
-    """Whether an attribute that is false by default is true."""
-    return layer.data.get(name, "false").strip().lower() in ("true", "1")
 
 
 def fall_short(product: Array, one: Array, other: Array) -> Array:

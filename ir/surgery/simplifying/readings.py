@@ -2,55 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ....schemas import ElementType
-from ...document import Layer
+from ...document import Layer, Readings, Ways
 from ...execution import Halves, halves, is_decompression
-from .patterns import is_on, order_of, swaps_last
+from .patterns import order_of
 from .rewriter import Rewriter, Value
-
-#: What makes numbers of levels, and moves them.
-_MAKERS = frozenset({
-    "Convert", "Multiply", "Reshape", "Squeeze", "Subtract", "Transpose", "Unsqueeze",
-})  # fmt: skip
-#: The most layers that are looked at behind a constant.
-_MOST = 64
 
 
 class Reading(NamedTuple):
     """How a constant is read."""
 
-    #: Whether products take it with its last two axes in turn: OpenVINO's CPU lays out one
-    #: constant for all products, as the first of them takes it.
-    turned: bool = False
+    #: How square products take it: OpenVINO's CPU lays out one constant for all of them, as the
+    #: first of them takes it.
+    ways: Ways = frozenset()
     #: Whether what is made of it in half precision is rounded.
     rounded: bool = False
 
 
+class _Wiring:
+    """The wires of a graph that is being rewritten."""
+
+    def __init__(self, net: Rewriter) -> None:
+        self._net = net
+
+    def feeders(self, layer: Layer) -> Sequence[Layer]:
+        """Who feeds the inputs of a layer."""
+        return [feeder for feeder, _ in self._net.inputs(layer)]
+
+    def readers(self, layer: Layer) -> Iterable[tuple[Layer, int]]:
+        """The layers and inputs that a layer feeds."""
+        for index in range(len(layer.outputs)):
+            yield from self._net.uses((layer, index))
+
+    def sizes(self, layer: Layer, index: int) -> Sequence[int]:
+        """The sizes of an input; none where they are not known."""
+        return self._net.shape(self._net.inputs(layer)[index]) or ()
+
+    def axes(self, transpose: Layer) -> Sequence[int] | None:
+        """The order of a Transpose; None where it is not known."""
+        return order_of(self._net, transpose)
+
+
 def reading(net: Rewriter, constant: Layer) -> Reading:
     """How those who read a constant do it."""
-    turned = rounded = False
-    seen: set[tuple[Layer, bool]] = set()
-    stack = [(constant, False)]
-    while stack and len(seen) < _MOST:
-        layer, turn = stack.pop()
-        for user, index in net.uses((layer, 0)):
-            if user.type == "MatMul" and index == 1:
-                # Of unequal sizes one layout is none for the other.
-                square = _is_square(net.shape(net.inputs(user)[1]))
-                turned |= square and turn != is_on(user, "transpose_b")
-            if user.type not in _MAKERS or (user.type == "Transpose" and index):
-                continue
-            if _touches_halves(net, (user, 0)):
-                found = halves_of(net)
-                rounded |= user.id in found.layers or _is_read_rounded(net, user, found)
-            swapped = user.type == "Transpose" and swaps_last(order_of(net, user))
-            after = (user, turn != swapped)
-            if after not in seen:
-                seen.add(after)
-                stack.append(after)
-    return Reading(turned, rounded)
+    memory = net.memory.setdefault("readings", {})
+    if not memory:
+        memory["found"] = Readings(_Wiring(net))
+    found = memory["found"].of(constant)
+    return Reading(found.ways, any(_is_rounded(net, layer) for layer in found.made))
+
+
+def _is_rounded(net: Rewriter, layer: Layer) -> bool:
+    """Whether what a layer makes of constants in half precision is rounded."""
+    if not _touches_halves(net, (layer, 0)):
+        return False
+    found = halves_of(net)
+    return layer.id in found.layers or _is_read_rounded(net, layer, found)
 
 
 def rounding(net: Rewriter, layer: Layer) -> tuple[bool, ...]:
@@ -83,10 +93,6 @@ def _touches_halves(net: Rewriter, value: Value) -> bool:
 def _is_read_rounded(net: Rewriter, layer: Layer, found: Halves) -> bool:
     """Whether somebody rounds what a layer gives, which is not rounded itself."""
     return any((user.id, index) in found.inputs for user, index in net.uses((layer, 0)))
-
-
-def _is_square(shape: tuple[int, ...] | None) -> bool:
-    return shape is not None and len(shape) > 1 and shape[-1] == shape[-2] > 1
 
 
 __all__ = ["Reading", "reading", "rounding"]

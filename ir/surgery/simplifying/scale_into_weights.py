@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....schemas import Array
-from ...document import Layer
-from .patterns import REALS, broadcasts, fall_short, fits_into, fuse, is_on, is_plain, made_by
+from ...document import Layer, is_on
+from .patterns import REALS, broadcasts, fall_short, fits_into, fuse, is_plain, made_by
 from .rewriter import Rewriter, Rule, Value
 
 #: Axes of the weights: those of the channels that come out, and that go in.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ....schemas.attributes import spelled
-from ...document import Layer
-from .patterns import is_on, made_by, order_of, swaps_last
+from ...document import Layer, is_on, swaps_last
+from .patterns import made_by, order_of
 from .rewriter import Rewriter, Rule
 
 
