@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import pickle
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -452,3 +454,47 @@ def test_a_layer_is_in_one_graph_alone() -> None:
     other.remove(left)
     assert model.add(left).graph is model
     assert (len(model), len(other)) == (6, 4)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("read", [False, True])
+def test_a_copy_of_a_layer_can_be_added(copied: Callable[[Layer], Layer], read: bool) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "2")
+    net.result(net.add("Multiply", "opset1", [x, np.float32([3, 4])], name="sum"), name="y")
+    model = ir.loads(*ir.dumps(net.model())) if read else net.model()
+    other, count = diamond(), len(model)
+    constant = model.constants[0]
+    for graph in (other, model):
+        made = graph.add(copied(constant))
+        assert made is not constant
+        assert made.graph is graph
+        np.testing.assert_array_equal(made.value, [3, 4])
+    assert (len(model), constant.graph) == (count + 1, model)
+    with pytest.raises(ir.UsageError, match="in this graph already"):
+        model.add(made)
+    # What came along with the copy is a model without it.
+    alone = copied(constant)
+    around = alone.graph
+    assert around is not None
+    assert len(around) == len(model)
+    other.add(alone)
+    assert len(around) == len(model) - 1
+    # One that was pickled may come with a model that somebody holds: a copy of it is not.
+    pickled = pickle.loads(pickle.dumps(constant))
+    with pytest.raises(ir.UsageError, match=r"copy\.copy"):
+        other.add(pickled)
+    assert other.add(copied(pickled)).value.tolist() == [3, 4]
+
+
+def test_ids_that_numpy_made() -> None:
+    model = diamond()
+    layer = Layer("ReLU", "opset1", "more", id=np.int64(9))  # type: ignore[arg-type]
+    model.add(layer)
+    assert (type(layer.id), layer.id) == (int, 9)
+    layer.id = np.uint8(12)  # type: ignore[assignment]
+    assert (type(layer.id), layer.id, model.layer(12)) == (int, 12, layer)
+    model.renumber({layer: np.int32(13)})  # type: ignore[dict-item]
+    assert (type(layer.id), layer.id, model.layer(13)) == (int, 13, layer)
+    with pytest.raises(ir.UsageError, match=r"an id is a whole number, not 1\.0"):
+        layer.id = 1.0  # type: ignore[assignment]

@@ -168,6 +168,7 @@ def _holder(part: Graph | Layer) -> Graph | Layer:
 
 def copied(part: _Part, memo: dict[int, Any]) -> _Part:
     """A part of an independent copy of all that it is in, over the same .bin."""
+    alone = not memo
     if id(part) not in memo:
         state, members = take_apart(outermost(part))
         for layer in state.layers:
@@ -179,8 +180,11 @@ def copied(part: _Part, memo: dict[int, Any]) -> _Part:
             memo[id(old)] = new
         for one, other in zip(members.layers, layers, strict=True):
             memo[id(one)] = other
-    copy: _Part = memo[id(part)]
-    return copy
+    copy: Any = memo[id(part)]
+    if alone and not copy.is_graph and copy.is_in_graph:
+        copy.graph.copied_for = copy
+    made: _Part = copy
+    return made
 
 
 def reduced(part: Graph | Layer) -> tuple[Any, ...]:

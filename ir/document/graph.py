@@ -31,7 +31,7 @@ SINKS: frozenset[str] = frozenset({"Result", "Assign"})
 #: What a graph keeps that follows from its layers, their ids and the edges, or is not its own.
 _DERIVED = frozenset({
     "_by_id", "_free_id", "_layers", "_looked_up", "_names", "_ranks", "_tensor_names", "_uses",
-    "element", "owner",
+    "copied_for", "element", "owner",
 })  # fmt: skip
 
 #: Bodies within bodies; OpenVINO's own models have two.
@@ -89,6 +89,8 @@ class Graph(Named):
         #: Whether layers or edges came or went since it was read.
         self._rewired = False
         self._read_labels: list[list[object]] = []
+        #: The layer whose copy brought a copy of all around it along: another graph may take it.
+        self.copied_for: Layer | None = None
 
     @classmethod
     def of(cls, element: etree._Element, owner: Layer) -> Graph:
@@ -355,14 +357,17 @@ class Graph(Named):
 
     def add(self, layer: Layer, index: int | None = None) -> Layer:
         """Take a layer in, last or at a place in the order; an id already taken is replaced."""
-        if layer.graph is self and self.holds(layer):
-            raise UsageError(f"{layer!r} is in this graph already", hint="add a copy of it")
-        if layer.graph is not None and layer.graph is not self:
-            if layer.graph.holds(layer):
-                raise UsageError(f"{layer!r} is in another graph", hint="add a copy of it")
-            for part in with_bodies(layer):
+        if layer.graph is not None:
+            other, held = layer.graph, layer.is_in_graph
+            if held and (other is self or other.copied_for is not layer):
+                where = "this graph already" if other is self else "another graph"
+                hint = "add a copy of it: copy.copy(layer)"
+                raise UsageError(f"{layer!r} is in {where}", hint=hint)
+            for part in with_bodies(layer) if other is not self else ():
                 if part.is_constant:
                     part.keep_value()
+            if held:
+                other.remove(layer)
         if self._free_id is None:
             self._free_id = max(self._by_id, default=-1) + 1
         number = layer.id
@@ -414,9 +419,9 @@ class Graph(Named):
 
     def renumber(self, ids: Mapping[Layer, int]) -> None:
         """Give layers other ids, and say so wherever they are meant by them."""
+        ids = {layer: check_id(number, layer) for layer, number in ids.items()}
         taken = {layer.id: layer for layer in self._layers if layer not in ids}
         for layer, number in ids.items():
-            check_id(number, layer)
             if self._by_id.get(layer.id) is not layer:
                 raise UsageError(f"{layer!r} is not in this graph")
             other = taken.setdefault(number, layer)

@@ -114,7 +114,7 @@ class Layer(_Fields):
         inputs: Iterable[Port] = (),
         outputs: Iterable[Port] = (),
     ) -> None:
-        check_id(id)
+        id = check_id(id)
         put = object.__setattr__  # nothing has to be looked at before it is put in
         given = ("_name", name), ("type", type), ("version", version), ("id", id)
         for field, value in (*given, *_NOTHING):
@@ -160,7 +160,7 @@ class Layer(_Fields):
             self.graph.renumber({self: value})
         elif name in _OWN:
             if name == "id":
-                check_id(value, self)
+                value = check_id(value, self)
             object.__setattr__(self, name, value)
         elif name.startswith("_"):
             raise AttributeError(f"a layer has no {name}", name=name, obj=self)

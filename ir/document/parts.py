@@ -5,6 +5,7 @@ Each record says what its element says; what no rule knows is kept in ``extra``.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -429,11 +430,13 @@ def join_names(names: Iterable[str]) -> str:
     return ",".join(name.replace(",", "\\,") for name in names)
 
 
-def check_id(given: object, layer: Layer | None = None) -> None:
-    """Refuse what a caller gave as the id of a layer, where it is no whole number."""
-    if not isinstance(given, int):
+def check_id(given: Any, layer: Layer | None = None) -> int:
+    """What a caller gave as the id of a layer, refused where it is no whole number."""
+    try:
+        return int(operator.index(given))  # which NumPy's numbers have, too
+    except TypeError:
         where = None if layer is None else layer.where
-        raise UsageError(f"an id is a whole number, not {given!r:.60}", where)
+        raise UsageError(f"an id is a whole number, not {given!r:.60}", where) from None
 
 
 def whole(text: str, what: str, least: int = 0) -> int:
