@@ -79,6 +79,38 @@ def test_an_output_of_an_inputs_only_name_gets_a_name_of_its_own() -> None:
     assert model.parameters[0].outputs[0].names == ("x",)
 
 
+@pytest.mark.parametrize("also", ["input", "output"])
+@pytest.mark.parametrize("names", [("asked", "other"), ("other", "asked"), ("asked",)])
+@pytest.mark.parametrize(
+    ("entry", "wanted"),
+    [
+        ({"op": "softmax"}, np.exp([[1, 2, 3]]) / np.exp([1, 2, 3]).sum()),
+        ({"op": "argmax"}, [2]), ({"op": "top-k", "k": 1}, [[3]]),
+    ],
+)  # fmt: skip
+def test_what_an_output_is_made_goes_by_the_name_that_was_asked(
+    entry: dict[str, Any], wanted: Any, names: tuple[str, ...], also: str
+) -> None:
+    """As OpenVINO writes a tensor that is two things: its Results have names of their own."""
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "1,3")
+    source = x if also == "input" else net.add("Abs", "opset1", [x], name="asked")
+    for number in range(1 + (also == "output")):
+        result = net.result(source, name=f"r/sink_port_{number}", names=())
+        result.output_names = ",".join(names)
+    source.layer.outputs[0].names = (*(("x",) if also == "input" else ()), *names)
+    model = ir.loads(*ir.dumps(net.model()))
+    model = ir.edit(model, [entry | {"output": "asked"}]).model
+    fed = {"x": np.float32([[1, 2, 3]])}
+    for found in (asked(model, fed), ir.run(model, fed)):
+        np.testing.assert_allclose(found["asked"], wanted, rtol=1e-6)
+    if also == "input":
+        assert "asked" not in model.parameters[0].outputs[0].names
+        return
+    # What is still an output goes by what is left of its names.
+    assert (set(names) - {"asked"} or {"asked_1"}) <= asked(model, fed).keys()
+
+
 PATTERN = [{"id": "r", "type": "Reshape", "inputs": ["d", "s"]}]
 
 

@@ -226,7 +226,7 @@ class _OnOutput(Edit):
 
     def hand_out(self, desk: Desk, result: Layer, new: Source) -> None:
         """Let an output give another tensor, under the same names."""
-        desk.bench.feed([(result, 0)], new)
+        desk.bench.feed([(result, 0)], new, self.output)
 
 
 class Softmax(_OnOutput):

@@ -421,8 +421,11 @@ class Workbench:
                 hint="choose another name",
             )
 
-    def feed(self, users: Iterable[tuple[Layer, int]], source: Source) -> None:
-        """Let inputs be fed by another output; an output of the model keeps its names."""
+    def feed(self, users: Iterable[tuple[Layer, int]], source: Source, asked: str = "") -> None:
+        """Let inputs be fed by another output; an output of the model keeps its names.
+
+        It keeps the one that it was ``asked`` for by, whatever else its tensor was.
+        """
         users = list(users)
         if any(user.type != "Result" for user, _ in users):
             self._forget_if_other(users, source)
@@ -436,21 +439,22 @@ class Workbench:
             port.precision, port.dims = source.port.precision, source.port.dims
         for feeder, results in ends.items():
             if feeder != source:
-                self._hand_on(feeder, results, source)
+                self._hand_on(feeder, results, source, asked)
 
-    def _hand_on(self, old: Source, results: Sequence[Layer], new: Source) -> None:
+    def _hand_on(self, old: Source, results: Sequence[Layer], new: Source, asked: str) -> None:
         """Let a tensor go by the names of the outputs that it is now, in the place of another.
 
-        Of an input's names only those go that the outputs' layers have: it is fed by the others.
-        So it is with what is still another output.
+        Of the names of what is still an input or another output only those go that the outputs'
+        layers have, and the one that the caller asked by; an input is fed by that of its layer.
         """
-        names = old.port.names
+        names, is_input = old.port.names, old.layer.type == "Parameter"
         going = {x for end in results for x in split_names(end.output_names) or names}
         left = [user for user, _ in self.users(old) if user.type == "Result"]
-        if not self.is_gone(old.layer) and (left or old.layer.type == "Parameter"):
+        if stays := not self.is_gone(old.layer) and bool(left or is_input):
             going &= {end.name for end in results} - {old.layer.name}
             if going >= {*names}:
                 going = set()
+            going |= {asked} & {*names} - ({old.layer.name} if is_input else set())
         old.port.names = tuple(name for name in names if name not in going)
         for end in left:
             if end.output_names is not None:
@@ -458,6 +462,8 @@ class Workbench:
                     name for name in split_names(end.output_names) if name not in going
                 )
         self.name_tensor(new, [name for name in names if name in going])
+        if stays and going:
+            self.name_tensor(old, old.port.names or [self.own_name(old)])
 
     def _forget_if_other(self, users: Iterable[tuple[Layer, int]], source: Source) -> None:
         """Infer anew what follows, if inputs are to be fed a tensor that is not as the old."""
