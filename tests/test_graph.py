@@ -444,6 +444,15 @@ def test_inputs_of_one_name_are_told_apart() -> None:
     assert ir.Builder(into=model).parameter("x", "f32", "2").layer.tensor_names() == [("x_2",)]
 
 
+def test_names_of_inputs_are_those_of_one_alone() -> None:
+    net = ir.Builder()
+    net.parameter("z", "f32", "2", names=["x_1"])
+    for names in ((), (), ["x", "x_1", "w"]):
+        net.parameter("x", "f32", "2", names=names)
+    called = [layer.tensor_names()[0] for layer in net.model().parameters]
+    assert called == [("x_1",), ("x",), ("x_2",), ("x_3", "x_1_1", "w")]
+
+
 def test_a_layer_is_in_one_graph_alone() -> None:
     model, other = diamond(), diamond()
     left = other.layer("left")

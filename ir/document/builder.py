@@ -17,6 +17,8 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from ...layers.base import NEWEST
 from ...layers.value_bounds import CARRIED
 from ...schemas import ElementType, IRError, Shape, Tensor, UsageError, Where, placed
@@ -118,6 +120,7 @@ class Builder:
         self._inputs = {
             name for layer in self.graph.parameters for row in layer.tensor_names() for name in row
         }
+        self._free_input = FreeNames(self._inputs.__contains__)
         #: What inference would know of the layers that it made, by their ids.
         self.tensors: dict[int, tuple[Tensor, ...]] = {}
 
@@ -127,15 +130,18 @@ class Builder:
     def parameter(
         self, name: str, type: ElementType | str, shape: ShapeLike, *, names: Iterable[str] = ()
     ) -> Output:
-        """An input of the model, whose tensor has the same name."""
+        """An input of the model, whose tensor has the same name, or these ``names``.
+
+        Those that another input's tensor has get the first number that makes them free.
+        """
         with placed(Where(name=str(name), type="Parameter")):
             tensor, called = Tensor(type, Shape.of(shape)), listed(names)
         data = {"shape": tensor.shape.spelling, "element_type": str(tensor.type)}
-        made = self._place("Parameter", "opset1", name, data, (), [tensor], called or (name,))
-        if not called and name in self._inputs:
-            made.layer.outputs[0].names = (made.layer.name,)
-        self._inputs.update(made.layer.outputs[0].names)
-        return made
+        own = []
+        for one in dict.fromkeys(called or (_text(name),)):
+            own.append(self._free_input(one))
+            self._inputs.add(own[-1])
+        return self._place("Parameter", "opset1", name, data, (), [tensor], own)
 
     def constant(
         self, value: Any, type: ElementType | str | None = None, *, name: str | None = None
@@ -191,13 +197,15 @@ class Builder:
                 op = _operation(type, version, values)
             elif values:
                 op = type.with_(**values)
-            given = self._given(_several(inputs, "inputs"))
+            several = _several(inputs, "inputs")
+            given = self._given(several)
             if kind == "Broadcast" and len(given) > 1:
                 given[1] = self._joined(given[1])
             if op is None and outputs is None:
                 raise UsageError(_unknown(kind), hint="or say what its outputs are")
             known = None if outputs is None else _several(outputs, "outputs", Tensor)
-            tensors, chosen = _settled(op, given, known)
+            numbers = not all(isinstance(one, (Output, np.ndarray, np.generic)) for one in several)
+            tensors, chosen = _settled(op, given, known, numbers)
         sources = [one for one in given if isinstance(one, Output)]
         if len(sources) < len(given):
             sources = [
@@ -308,7 +316,10 @@ class Builder:
 
 
 def _settled(
-    op: Op | None, given: Sequence[Output | Literals], outputs: list[Tensor] | None
+    op: Op | None,
+    given: Sequence[Output | Literals],
+    outputs: list[Tensor] | None,
+    has_numbers: bool,
 ) -> tuple[list[Tensor], tuple[Tensor, ...]]:
     """The outputs and the inputs, values in the first types that the operation's rule takes."""
     plain = tuple([one.tensor for one in given if isinstance(one, Output)])
@@ -330,7 +341,8 @@ def _settled(
             refusal = refusal or error
     if refusal is None:
         raise UsageError("a value has no type that it could be of")
-    refusal.hint = refusal.hint or "a number is of the type beside it where that holds it"
+    if has_numbers and len({tensors[0].type for tensors in choices}) > 1:
+        refusal.hint = refusal.hint or "a number is of the type beside it where that holds it"
     raise refusal
 
 
