@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import Any
 
@@ -74,6 +75,45 @@ def test_a_read_only_view_of_what_the_caller_changes_is_not_trusted() -> None:
     given[:] = 5
     assert all((constant.value == 1).all() for constant in constants)
     assert constants[2].value.strides[0] == 0  # held once, as it was given
+
+
+def test_an_array_that_was_made_read_only_may_have_older_views() -> None:
+    given, raw = np.ones(3, np.float32), bytearray(np.ones(3, np.float32).tobytes())
+    older, seen = given[:], np.frombuffer(memoryview(raw).toreadonly(), np.float32)
+    given.flags.writeable = False
+    constants = [constant_of(given), constant_of(given[:2]), constant_of(seen)]
+    older[:] = 5
+    raw[:] = bytes(12)
+    assert all((constant.value == 1).all() for constant in constants)
+    # What a constant holds another can hold, too.
+    held = constants[0].value
+    assert constant_of(held).value is held
+    assert np.shares_memory(constant_of(held[1:]).value, held)
+
+
+def test_one_text_stays_of_any_width() -> None:
+    layer = constant_of("text")
+    assert layer.value.dtype == np.dtypes.StringDType()
+    assert copy.deepcopy(layer).value.dtype == np.dtypes.StringDType()
+    assert ir.Builder().add("Unsqueeze", "opset1", [np.array("text"), [0]]).tensor.type == "string"
+
+
+def test_a_hint_about_numbers_is_given_where_a_number_is_of_another_type() -> None:
+    net = ir.Builder()
+    image, fraction = net.parameter("x", "f32", "1,3,4,4"), "beside it"
+    with pytest.raises(IRError, match="3 channels, the filters take 5") as caught:
+        net.add(
+            "Convolution", "opset1", [image, np.ones((2, 5, 1, 1), "f4")],
+            strides=[1, 1], dilations=[1, 1], pads_begin=[0, 0], pads_end=[0, 0],
+        )  # fmt: skip
+    assert fraction not in str(caught.value)
+    with pytest.raises(IRError, match="do not broadcast") as caught:
+        net.add("Add", "opset1", [image, [1.0, 2.0, 3.0]])
+    assert fraction not in str(caught.value)
+    whole = net.parameter("y", "i32", "2")
+    with pytest.raises(IRError, match="differ") as caught:
+        net.add("Add", "opset1", [whole, 0.5])
+    assert fraction in str(caught.value)
 
 
 def test_weights_that_nobody_changes_are_not_copied(tmp_path: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from mmap import mmap
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -107,8 +108,7 @@ def array_of(value: Any, held: ElementType | None, where: str, *, exact: bool = 
         raise UsageError(
             f"{where} has {wrong}, which {held} does not hold", hint="give another type"
         )
-    cast.flags.writeable = False  # a constant can hold it as it is
-    return cast
+    return _made(cast)
 
 
 def _texts(array: Array, where: str) -> Array:
@@ -151,18 +151,42 @@ def owned(array: Array) -> Array:
     """The same values read-only, where nobody else changes them; repeated ones are held once."""
     if is_fixed(array):
         return array
-    once = np.array(array[tuple(slice(0, None if step else 1) for step in array.strides)])
-    once.flags.writeable = False
-    return once if once.shape == array.shape else np.broadcast_to(once, array.shape)
+    # What is left of no axes is an array, too, and no text of its own.
+    once = [slice(0, None if step else 1) for step in array.strides]
+    held = _made(np.array(array[(*once, ...)]))
+    return held if held.shape == array.shape else np.broadcast_to(held, array.shape)
 
 
 def is_fixed(array: Array) -> bool:
-    """Whether nothing lets anybody write to an array: neither itself nor what it looks at."""
+    """Whether nobody can write to an array, nor through an older view of what it looks at.
+
+    So it is of bytes, of a map that is read-only, and of what was made here.
+    """
     base: Any = array
-    while isinstance(base, np.ndarray):
-        if base.flags.writeable:
-            return False
-        base = base.base
-    if isinstance(base, (memoryview, mmap)):
-        return memoryview(base).readonly
-    return base is None or isinstance(base, bytes)
+    while True:
+        if isinstance(base, np.ndarray):
+            if base.flags.writeable:
+                return False
+            if base.base is None:
+                return _MADE.get(id(base)) is base
+            base = base.base
+        elif isinstance(base, memoryview):
+            if not base.readonly:
+                return False
+            base = base.obj
+        else:
+            return isinstance(base, bytes) or (
+                isinstance(base, mmap) and memoryview(base).readonly
+            )
+
+
+#: The arrays that were made here and are still held, by their ids: nobody else has seen them.
+_MADE: WeakValueDictionary[int, Array] = WeakValueDictionary()
+
+
+def _made(array: Array) -> Array:
+    """An array that nobody else holds, which constants can hold as it is from now on."""
+    array.flags.writeable = False
+    if array.base is None:
+        _MADE[id(array)] = array
+    return array
