@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.surgery import Session
+from vinoir.ir.surgery.workbench import Source, Workbench
 from vinoir.schemas import IRError
 
 FED = {"x": np.float32([[1, -2, 3]])}
@@ -230,3 +231,24 @@ def test_an_edit_that_is_refused_halfway_takes_back_what_it_did(entry: dict[str,
         session.apply(None, entry)
     session.end(infer=False)
     assert ir.dumps(model) == before
+
+
+def test_all_names_of_a_tensor_are_renamed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = ir.Builder("m")
+    source = net.add("ReLU", "opset1", [net.parameter("x", "f32", "1,3")])
+    for number in range(20):
+        net.result(source, name=f"o{number}")
+    model, told = net.model(), []
+    tell = Workbench.tell_outputs
+
+    def counted(bench: Workbench, end: Source) -> None:
+        told.append(end)
+        tell(bench, end)
+
+    monkeypatch.setattr(Workbench, "tell_outputs", counted)
+    new = ir.edit(model, [{"op": "rename", "tensors": "o(.*)", "to": r"o1\1"}]).model
+    assert len(told) == 1
+    wanted = {f"o1{number}" for number in range(20)}
+    assert set(new["ReLU"].outputs[0].names) == wanted
+    for end in new.results:
+        assert set((end.output_names or "").split(",")) == wanted

@@ -98,17 +98,19 @@ class Rename(Chosen):
         pattern, met = expression(text), False
         for layer in list(desk.bench):
             for index, names in enumerate(layer.tensor_names()):
-                for name in names:
-                    found = pattern.fullmatch(name)
-                    if found is not None:
-                        met = True
-                        new = _expanded(found, self.to)
-                        if new != name:
-                            source = Source(layer, index)
-                            desk.bench.rename_tensor(source, name, new)
-                            back = partial(desk.bench.rename_tensor, source, new, name)
-                            desk.undoing.append(back)
-                            desk.report.note("renamed", f'tensor "{name}" is now "{new}"', layer)
+                found = {name: pattern.fullmatch(name) for name in names}
+                wanted = {
+                    x: _expanded(one, self.to) for x, one in found.items() if one is not None
+                }
+                met |= bool(wanted)
+                new = {name: other for name, other in wanted.items() if other != name}
+                if new:
+                    source = Source(layer, index)
+                    desk.bench.rename_tensor(source, new)
+                    former = {other: name for name, other in new.items()}
+                    desk.undoing.append(partial(desk.bench.rename_tensor, source, former))
+                for name, other in new.items():
+                    desk.report.note("renamed", f'tensor "{name}" is now "{other}"', layer)
         if not met:
             raise UsageError(f'no tensor has a name that matches "{text}"')
 
@@ -119,7 +121,7 @@ class Rename(Chosen):
         if old is None:
             desk.bench.name_tensor(source, [self.to])
         elif old != self.to:
-            desk.bench.rename_tensor(source, old, self.to)
+            desk.bench.rename_tensor(source, {old: self.to})
         self._tell(desk, source)
 
     def _tell(self, desk: Desk, source: Source) -> None:

@@ -399,17 +399,17 @@ class Workbench:
                 hint="choose another name",
             )
 
-    def rename_tensor(self, source: Source, old: str, new: str) -> None:
-        """Give a tensor another name in the place of one it has, and its outputs too."""
-        self.refuse_named(source, old, new)
-        port = source.port
-        port.names = tuple(dict.fromkeys(new if name == old else name for name in port.names))
-        self._tensors.pop(old, None)
-        self._tensors[new] = source
+    def rename_tensor(self, source: Source, renamed: Mapping[str, str]) -> None:
+        """Give a tensor other names in the places of some that it has, and its outputs too."""
+        for old, new in renamed.items():
+            self.refuse_named(source, old, new)
+        for old in renamed:
+            self._tensors.pop(old, None)
+        self._set_names(source, dict.fromkeys(renamed.get(x, x) for x in source.port.names))
         for user, _ in self.users(source):
             if user.type == "Result" and user.output_names is not None:
                 names = split_names(user.output_names)
-                user.output_names = join_names(new if name == old else name for name in names)
+                user.output_names = join_names(renamed.get(name, name) for name in names)
         self.tell_outputs(source)
 
     def refuse_named(self, source: Source, old: str, new: str) -> None:
