@@ -69,7 +69,7 @@ def compare_command(
     max_seconds: float | None,
     format_: str,
 ) -> None:
-    """Run MODEL and another side by side; exit 5 where a layer is wrong.
+    """Run MODEL and another side by side; exit 5 where a layer is wrong or an output differs.
 
     Of each layer the error with exact inputs is told from the error that came with the inputs.
     """

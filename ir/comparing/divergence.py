@@ -22,7 +22,7 @@ from ...layers.leftovers import tidy
 from ...layers.memory import give_back, nbytes
 from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import at_least, random_of
-from ...schemas.printing import Table, counted, printable
+from ...schemas.printing import Table, counted, printable, printable_name
 from ..document import Layer, Model, named_inputs
 from ..execution import (
     Inputs,
@@ -48,13 +48,13 @@ from .references import (
     has_state,
     make_reference,
 )
-from .rounding import (
-    MODEL_TIMES,
-)
+from .rounding import MODEL_TIMES
 
 #: Layers for which the reference is asked at once; and bytes of what they take from the file and
 #: give, as a part of the whole file, but so many at least and at most.
 _LAYERS, _PART, _LEAST, _MOST = 32, 8, 2 << 20, 32 << 20
+#: Names that are listed of many.
+_SHOWN = 4
 RANDOM = "inputs were made at random, unknown sizes as small as may be: give inputs that fit"
 
 
@@ -67,6 +67,10 @@ class Comparison(Shown):
     steps: list[Step] = field(default_factory=list)
     #: Layers that the reference refused, and why.
     refused: dict[str, str] = field(default_factory=dict)
+    #: The outputs of the model, of which another model or a recording tells.
+    outputs: list[Step] = field(default_factory=list)
+    #: Layers and outputs without a counterpart, of which nothing is known.
+    uncompared: list[str] = field(default_factory=list)
 
     @property
     def first(self) -> Step | None:
@@ -83,8 +87,13 @@ class Comparison(Shown):
         """Every layer that is wrong with exact inputs: what would have to stay in f32."""
         return [step for step in self.steps if step.is_wrong]
 
+    @property
+    def differing(self) -> list[Step]:
+        """Every output that differs, though no layer that was compared says why."""
+        return [step for step in self.outputs if step.is_wrong]
+
     def __bool__(self) -> bool:
-        return self.first is not None
+        return self.first is not None or bool(self.differing)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -108,12 +117,23 @@ class Comparison(Shown):
         count = len({step.place for step in self.steps})
         head = f"{counted(count, 'layer')} against {self.against}"
         head += f", {counted(self.samples, 'sample')}"
-        if self.first is None:
+        differing = self.differing
+        if self.first is None and differing:
+            outputs = f"{len(differing)} of {counted(len(self.outputs), 'output')}"
+            verb = "differs" if len(differing) == 1 else "differ"
+            yield f"{head}: no layer is wrong, but {outputs} {verb}"
+        elif self.first is None:
             largest = max((step.own for step in self.steps), default=0.0)
             yield f"{head}: none is wrong, the largest error of a layer is {largest:.3g}"
         else:
             yield f"{head}: {len(self.wrong)} wrong"
             yield f"first: {printable(self.first)}"
+        for step in differing[: most or len(differing)]:
+            yield f"output {printable(step)}"
+        if self.uncompared:
+            shown = ", ".join(map(printable_name, self.uncompared[:_SHOWN]))
+            more = ", …" if len(self.uncompared) > _SHOWN else ""
+            yield f"without a counterpart there, not compared: {shown}{more}"
         off = self.parts
         if off is not None and off is not self.first:
             yield f"results part at {printable(off)}"
@@ -134,6 +154,8 @@ class Comparison(Shown):
             "parts": None if parts is None else asdict(parts),
             "keep_in_f32": [step.place.name for step in self.wrong],
             "steps": [asdict(step) for step in self.steps],
+            "outputs": [asdict(step) for step in self.outputs],
+            "uncompared": self.uncompared,
             "refused": self.refused,
         }
 
@@ -193,12 +215,15 @@ def compare(
                 if inputs is None and isinstance(samples, int) and whole.parameters:
                     error.hint = error.hint or RANDOM
                 raise
-            found.steps = [*worst.values()]
+            found.steps = [x for x in worst.values() if x.place.type != "Result"]
+            found.outputs = [x for x in worst.values() if x.place.type == "Result"]
             if isinstance(reference, InPieces):
                 found.refused = {
                     whole.layer(key).name: reason for key, reason in reference.refused.items()
                 }
-            if not found.steps:
+            else:
+                found.uncompared = _uncompared(whole, worst)
+            if not worst:
                 _refuse_nothing(whole, reference, found.refused)
             return found
     finally:
@@ -207,16 +232,27 @@ def compare(
                 getattr(reference, held).close()
 
 
-def _refuse_nothing(model: Model, reference: Reference, refused: Mapping[str, str]) -> None:
-    """Refuse to call right what was compared with nothing, though there are layers to compare."""
+def _to_compare(model: Model) -> list[Layer]:
+    """The layers that compute something from the inputs, and nothing at random."""
     fixed = from_constants(model)
-    layers = [
+    return [
         layer
         for layer in model.order()
         if layer.type not in ("Parameter", "Result")
         and layer.id not in fixed
         and not (layer.op is not None and layer.op.is_random)
     ]
+
+
+def _uncompared(model: Model, worst: Mapping[Spot, Step]) -> list[str]:
+    """Layers and outputs of which the reference told nothing."""
+    known = {layer_id for layer_id, _ in worst}
+    return [x.name for x in (*_to_compare(model), *model.results) if x.id not in known]
+
+
+def _refuse_nothing(model: Model, reference: Reference, refused: Mapping[str, str]) -> None:
+    """Refuse to call right what was compared with nothing, though there are layers to compare."""
+    layers = _to_compare(model)
     if not layers:
         return
     if refused:
@@ -362,6 +398,7 @@ def _walk(
         if model.weights is not None:
             model.weights.release()  # what these layers took, no other takes
         give_back()
+    yield from judge.outputs(arrays)
     yield from judge.as_a_whole(arrays)
 
 

@@ -31,14 +31,19 @@ from .rounding import (
     endless,
     error,
     farthest,
-    identical,
+    may_be_rounding,
     real,
+    same_bits,
     too_far,
 )
 from .weights import lean, made_of_constants
 
 #: How often inputs are shaken to see whether a result stands on an edge.
 _SHAKES = 8
+#: From here on a number is endless in f16.
+_HALF_ENDS = 65520
+#: Operations that round numbers to whole ones.
+_ROUNDING = ("Convert", "ConvertLike", "GridSample", "Interpolate")
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,8 @@ class _Case(NamedTuple):
     found: Array
     wanted: Array
     allowed: float
+    #: By how much of its size each input is moved to see what rounding may do.
+    shaken: float
 
 
 class Judge:
@@ -102,6 +109,14 @@ class Judge:
         self.fixed = from_constants(model)
         #: What layers are asked for with others that are right by themselves.
         self.in_company: dict[Spot, Step] = {}
+        #: The outputs of the model that are told, as found here and as told, and their verdicts.
+        self._outputs: dict[int, tuple[Array, Array]] = {}
+        self._verdicts: dict[int, Step] = {}
+        #: Layers that are told; whether what differs may come of one of them.
+        self._told: set[int] = set()
+        self._is_explained = self._is_random = False
+        #: Outputs that are wrong though what they hand out is told.
+        self._certain: set[int] = set()
 
     def untold(self, layers: Iterable[Layer], told: Mapping[Spot, Array]) -> bool:
         """Whether of some layer that has values of its own nothing is told."""
@@ -121,7 +136,7 @@ class Judge:
         several layers, and what it tells of those inside may not be what they would give.
         """
         layer = step.layer
-        if layer.id in self.fixed:
+        if layer.id in self.fixed and (layer.type != "Result" or (layer.id, 0) not in told):
             with np.errstate(all="ignore"):
                 made = made_of_constants(step, self.ours, self.inferred.of(layer))
             self.ours[layer.id] = self.theirs[layer.id] = made
@@ -133,19 +148,22 @@ class Judge:
         self.ours[layer.id] = self.theirs[layer.id] = outputs
         if layer.op is not None and layer.op.is_random:
             found = [told.get((layer.id, i), array) for i, array in enumerate(outputs)]
+            self._told |= {layer.id} & {i for i, _ in told}
+            self._is_random |= layer.id not in self._told
             self.ours[layer.id] = self.theirs[layer.id] = tuple(found)
             return
         there = [
             array if i in self.fixed else self.theirs[i][k]
             for array, (i, k) in zip(given, step.sources, strict=True)
         ]
+        if layer.type == "Result":
+            self.theirs[layer.id] = (there[0],)
+            if (layer.id, 0) in told:
+                self._output(step, there, outputs[0], told[layer.id, 0])
+            return
         own = self._own(step, given, there, outputs)
         values = outputs if own is None else own
-        self.theirs[layer.id] = tuple(
-            self._meant(told.get((layer.id, i), array), array) for i, array in enumerate(values)
-        )
-        if layer.type == "Result":
-            return
+        self._hold(step, values, told)
 
         def judged(said: Mapping[Spot, Array]) -> dict[Spot, Step]:
             return {
@@ -164,11 +182,70 @@ class Judge:
             if better and not any(one.is_wrong for one in better.values()):
                 steps = better
                 self.in_company |= wrong
-                self.theirs[layer.id] = tuple(
-                    self._meant(again.get((layer.id, i), array), array)
-                    for i, array in enumerate(values)
-                )
+                self._hold(step, values, again)
+        if steps:
+            self._told.add(layer.id)
+        self._is_explained |= any(
+            one.is_wrong or one.verdict == "ties" or one.own > one.tolerance
+            for one in steps.values()
+        )
         yield from steps.items()
+
+    def _hold(
+        self, step: InterpreterStep, values: Sequence[Array], told: Mapping[Spot, Array]
+    ) -> None:
+        """Keep what is told of a layer, in its own types, for those that take it."""
+        layer = step.layer
+        self.theirs[layer.id] = tuple(
+            self._meant(layer, i, told[layer.id, i], array) if (layer.id, i) in told else array
+            for i, array in enumerate(values)
+        )
+
+    # The outputs of the model.
+
+    def _output(
+        self, step: InterpreterStep, there: Sequence[Array], found: Array, wanted: Array
+    ) -> None:
+        """Compare an output of the model with what is told of it."""
+        place, layer = step.sources[0][0], step.layer
+        if self._is_random and place not in self._told:
+            return  # other random numbers may have gone in
+        allowed = allowed_for(wanted) if self.tolerance is None else self.tolerance
+        own = (self._held(step.layer, 0, there[0], wanted),)
+        one = self._judged(step, 0, there, found, own, wanted, allowed)
+        self._verdicts[layer.id] = one
+        self._outputs[layer.id] = self._held(step.layer, 0, found, wanted), wanted
+        # What is told of the layer itself is not what comes out.
+        known = place in self._told or place in self.fixed
+        if one.is_wrong and known and found.shape == wanted.shape:
+            self._certain.add(layer.id)
+
+    def outputs(self, arrays: Mapping[int, Array]) -> Iterator[tuple[Spot, Step]]:
+        """The verdicts on the outputs of the model: rounding may be the cause, or a layer."""
+        doubtful = {
+            key
+            for key, one in self._verdicts.items()
+            if (one.accumulated > one.tolerance or one.is_wrong)
+            and key not in self._certain
+            and one.verdict != "shape"
+            and not (self._is_explained and not one.is_wrong)
+        }
+        if doubtful:
+            pairs = [self._outputs[x.id] if x.id in doubtful else (self.ours[x.id][0],) * 2
+                     for x in self.model.results]  # fmt: skip
+            sample = [arrays[layer.id] for layer in self.model.parameters]
+            ours, theirs = [one for one, _ in pairs], [two for _, two in pairs]
+            rounding = may_be_rounding(self.model, sample, theirs, ours)
+            for key in doubtful:
+                one = self._verdicts[key]
+                verdict, reason = "wrong", "no layer that was compared is wrong"
+                if rounding:
+                    verdict, reason = "rounding", "the model makes rounding larger"
+                elif one.is_wrong:
+                    continue
+                self._verdicts[key] = replace(one, verdict=verdict, reason=reason)
+        for key, one in self._verdicts.items():
+            yield (key, 0), one
 
     def as_a_whole(self, arrays: Mapping[int, Array]) -> Iterator[tuple[Spot, Step]]:
         """What is wrong only with other layers around it, if the outputs of the model are, too."""
@@ -183,7 +260,7 @@ class Judge:
         except (IRError, InternalError):
             return  # it refuses the whole: nothing is known of that
         for layer, one in zip(self.model.results, told, strict=True):
-            mine = self._sayable(self.ours[layer.id][0], one)
+            mine = self._held(layer, 0, self.ours[layer.id][0], one)
             # What has come of rounding when it was asked layer by layer.
             rounded = error(mine, self.theirs[layer.id][0])
             if error(mine, one) > max(allowed_for(one), MODEL_TIMES * rounded):
@@ -201,7 +278,7 @@ class Judge:
     ) -> tuple[Array, ...] | None:
         """What the layer gives for the reference's inputs; None where it does not take them."""
         pairs = [*zip(given, there, strict=True)]
-        if all(identical(a, b) for a, b in pairs):
+        if all(same_bits(a, b) for a, b in pairs):
             return outputs
         if any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
             return None
@@ -212,7 +289,7 @@ class Judge:
         except REFUSALS:
             return None
 
-    def _allowed(self, step: InterpreterStep) -> float:
+    def _allowed(self, step: InterpreterStep, wanted: Array) -> float:
         """How far a layer may be off."""
         if self.tolerance is not None:
             return self.tolerance
@@ -221,19 +298,37 @@ class Judge:
             return said
         types = [tensor.type for tensor in self.inferred.of(step.layer)]
         types += [self.inferred.tensors[i][k].type for i, k in step.sources]
+        types.append(ElementType.of(wanted.dtype))  # it may have been recorded in fewer bits
         return max((TOLERANCES.get(kind, 0.0) for kind in types), default=0.0)
 
-    def _sayable(self, array: Array, told: Array) -> Array:
-        """An array, of numbers that the reference cannot hold what it tells in their place."""
-        if not self.reference.narrows or array.dtype != np.int64 or array.shape != told.shape:
-            return array
-        return np.where(array == in_32_bits(array), array, told)
+    def _beyond(self, layer: Layer, index: int, array: Array, told: Array) -> Array | bool:
+        """Where numbers of an output are beyond what the reference, or its type, can hold."""
+        if self.reference.narrows and array.dtype in (np.int64, np.uint64, np.float64):
+            return np.asarray((array != in_32_bits(array)) & ~np.isnan(array))
+        if array.dtype == np.float32 and told.dtype.kind == "f":
+            source = self.model.sources(layer)[0] if layer.type == "Result" else (layer, index)
+            if source is not None and self.inferred.of(source[0])[source[1]].type == "f16":
+                # Handed out it is endless; inside it goes on in 32 bits, here as there.
+                return np.isinf(told) & (np.sign(told) * array >= _HALF_ENDS)
+        return False
 
-    def _meant(self, told: Array, own: Array) -> Array:
-        """What is told, but numbers that the reference cannot hold as they are here."""
-        if not self.reference.narrows or told.dtype != np.int64 or told.shape != own.shape:
+    def _held(self, layer: Layer, index: int, array: Array, told: Array) -> Array:
+        """An array, of numbers that the reference cannot hold what it tells in their place."""
+        if array.shape != told.shape or "T" in (array.dtype.kind, told.dtype.kind):
+            return array
+        beyond = self._beyond(layer, index, array, told)
+        return array if beyond is False else np.where(beyond, told, array)
+
+    def _meant(self, layer: Layer, index: int, told: Array, own: Array) -> Array:
+        """What is told, in the layer's own type; what cannot be held is as it is here."""
+        if own.dtype.kind == "T" or told.dtype.kind in "TSUO":
             return told
-        return np.where(own == in_32_bits(own), told, own)
+        with np.errstate(all="ignore"):
+            meant = told.astype(own.dtype, copy=False)
+        if told.shape != own.shape:
+            return meant
+        beyond = self._beyond(layer, index, own, told)
+        return meant if beyond is False else np.where(beyond, own, meant)
 
     def _judged(
         self,
@@ -243,17 +338,20 @@ class Judge:
         array: Array,
         own: tuple[Array, ...] | None,
         wanted: Array,
+        allowed: float | None = None,
     ) -> Step:
-        allowed = self._allowed(step)
-        ours = self._sayable(array, wanted)
-        found = ours if own is None else self._sayable(own[index], wanted)
+        shaken = self._allowed(step, wanted) if allowed is None else allowed
+        allowed = shaken if allowed is not None or self._may_round(step, array) else 0.0
+        ours = self._held(step.layer, index, array, wanted)
+        found = ours if own is None else self._held(step.layer, index, own[index], wanted)
         total = error(ours, wanted)
         alone = 0.0 if own is None else error(found, wanted)
         verdict, reason = "equal", ""
         if own is None:
             verdict, reason = "inherited", "its inputs are of other shapes there"
         elif alone > allowed:
-            verdict, reason = self._verdict(_Case(step, index, there, found, wanted, allowed))
+            case = _Case(step, index, there, found, wanted, allowed, shaken)
+            verdict, reason = self._verdict(case)
         elif total > allowed:
             verdict = "inherited"
         elif alone or total:
@@ -269,9 +367,17 @@ class Judge:
             place, index, alone, total, allowed, verdict, reason=reason, constants=constants
         )
 
+    def _may_round(self, step: InterpreterStep, array: Array) -> bool:
+        """Whether an output may be a little off: whole numbers are only where they are rounded."""
+        return (
+            self.tolerance is not None
+            or array.dtype.kind not in "iub"
+            or step.layer.type in _ROUNDING
+        )
+
     def _verdict(self, case: _Case) -> tuple[str, str]:
         """What is the matter with a layer that is off by more than is allowed."""
-        step, index, there, found, wanted, allowed = case
+        step, index, there, found, wanted, _, shaken = case
         if found.shape != wanted.shape:
             return "shape", f"the shape is {found.shape}, there {wanted.shape}"
         if found.dtype.kind == "T" or wanted.dtype.kind == "T":
@@ -285,7 +391,7 @@ class Judge:
             and _equal_ranks(step, there[0], found, wanted)
         ):
             return "ties", "the values at other places are the same, give or take a rounding"
-        if allowed and self._stands_on_edge(case):
+        if shaken and self._stands_on_edge(case):
             if found.dtype.kind in "iub":
                 return "ties", "the decision is between values that rounding tells apart"
             return "rounding", "the layer makes rounding of its inputs larger"
@@ -297,7 +403,7 @@ class Judge:
 
     def _stands_on_edge(self, case: _Case) -> bool:
         """Whether a result moves as far when the inputs are shaken in their last digits."""
-        step, index, there, found, wanted, allowed = case
+        step, index, there, found, wanted, allowed, shaken = case
         moving = [
             place
             for place, (i, _) in enumerate(step.sources)
@@ -314,7 +420,7 @@ class Judge:
             for turn in range(_SHAKES):
                 shake, given = Shake(turn), list(there)
                 for place in moving:
-                    given[place] = shake(there[place], allowed)
+                    given[place] = shake(there[place], shaken)
                 try:
                     moved = step.kernel(*given)[index]
                 except REFUSALS:

@@ -27,13 +27,14 @@ from ...schemas import (
     UsageError,
 )
 from ...schemas.errors import MISTAKES
-from ..document import Layer, Model, named_inputs, output_names
+from ..document import Layer, Model, named_inputs, paired_by_name
 from ..engine import Program
 from ..execution import Interpreter, check_inputs, infer_for
 from ..inference import Inferred
 from .extraction import Spot, extract
 from .fingerprints import Anatomy, Numbers
 from .matching import Matching, match
+from .naming import Names
 from .runtimes import RuntimeProcess, run_openvino
 from .weights import lean, made_of_constants
 
@@ -142,11 +143,14 @@ class InPieces:
 
 
 def in_32_bits(array: Array) -> Array:
-    """What is left of integers of 64 bits in half of them."""
-    if array.dtype != np.int64:
+    """What is left of numbers of 64 bits in half of them."""
+    if array.dtype == np.float64:
+        most = np.finfo(np.float32).max
+        return np.where(np.isinf(array), array, np.clip(array, -most, most))
+    if array.dtype not in (np.int64, np.uint64):
         return array
     ends = np.iinfo(np.int32)
-    return np.clip(array, ends.min, ends.max)
+    return np.clip(array, 0 if array.dtype == np.uint64 else ends.min, ends.max)
 
 
 def _with_told(known: Values, layers: Sequence[Layer], told: Mapping[Spot, Array]) -> Values:
@@ -212,7 +216,7 @@ class OnnxRuntime:
         self.model, self.path, self.process = model, path, process
         self.name = f"ONNX Runtime {process.version}"
         self.inputs, made, outputs = process.ask("onnx_names", path)
-        self.names = {*made, *outputs}
+        self.held, self.names = {*made, *outputs}, Names(model)
 
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
         """Give the inputs their ONNX names."""
@@ -221,11 +225,12 @@ class OnnxRuntime:
             raise UsageError(
                 f"the model has {len(parameters)} inputs, {self.path} has {len(self.inputs)}"
             )
-        self.given = {}
-        for place, (parameter, names) in enumerate(named_inputs(parameters)):
-            known = [name for name in names if name in self.inputs]
-            name = known[0] if known else self.inputs[place]
-            self.given[name] = arrays[parameter.id]
+        named = [names for _, names in named_inputs(parameters)]
+        places = paired_by_name(named, self.inputs)
+        self.given = {
+            self.inputs[place]: arrays[parameter.id]
+            for place, parameter in zip(places, parameters, strict=True)
+        }
 
     def tolerance(self, layer: Layer) -> float | None:
         """As its type allows."""
@@ -233,12 +238,12 @@ class OnnxRuntime:
 
     def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
         """Those of their outputs that have a name there."""
-        spots = named_spots(self.model, layers)
-        wanted = {name: spot for name, spot in spots.items() if name in self.names}
+        wanted = {spot: names[0] for spot, names in self.names.told(layers, self.held)}
         if not wanted:
             return {}
-        found = self.process.ask("onnxruntime_run", self.path, [*wanted], self.given)
-        return {wanted[name]: as_computed(array) for name, array in found.items()}
+        asked = [*dict.fromkeys(wanted.values())]
+        found = self.process.ask("onnxruntime_run", self.path, asked, self.given)
+        return {spot: as_computed(found[name]) for spot, name in wanted.items()}
 
 
 #: Fourier transforms, and how far OpenVINO's may be off for each element that is transformed.
@@ -265,11 +270,11 @@ class Recorded:
             self.content = np.load(path, allow_pickle=False)
         except (ValueError, EOFError, OSError, BadZipFile) as error:
             raise UsageError(f"{path} is no .npz of arrays: {error}", hint=RECORD) from None
-        names = named_spots(model, model.order())
-        if not names.keys() & set(self.content.files):
+        self.names = Names(model)
+        if not self.names.known & set(self.content.files):
             held, wanted = (
                 ", ".join(f'"{name}"' for name in islice(some, 4))
-                for some in (self.content.files, names)
+                for some in (self.content.files, sorted(self.names.known))
             )
             self.content.close()
             raise UsageError(
@@ -287,7 +292,8 @@ class Recorded:
         return found
 
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
-        """Nothing is to be done."""
+        """Keep the types of this sample."""
+        self.inferred = inferred
 
     def tolerance(self, layer: Layer) -> float | None:
         """As its type allows."""
@@ -295,12 +301,29 @@ class Recorded:
 
     def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
         """Those of their outputs that were recorded."""
-        spots = named_spots(self.model, layers)
-        return {
-            spot: as_computed(self.content[name])
-            for name, spot in spots.items()
-            if name in self.content.files
-        }
+        rows = self.names.told(layers, self.content.files)
+        return {spot: self._array(spot, names) for spot, names in rows}
+
+    def _array(self, spot: Spot, names: Sequence[str]) -> Array:
+        """What was recorded of a tensor; under several names it must be the same."""
+        arrays = [self.content[name] for name in names]
+        for name, array in zip(names[1:], arrays[1:], strict=True):
+            if not np.array_equal(arrays[0], array, equal_nan=array.dtype.kind in "fc"):
+                raise UsageError(
+                    f'{self.name} holds two things of one tensor: "{names[0]}" and "{name}" '
+                    "are its names, and their arrays differ",
+                    hint="record each tensor once",
+                )
+        layer, array = self.model.layer(spot[0]), arrays[0]
+        text = layer.type != "Result" and self.inferred.of(layer)[spot[1]].type == "string"
+        kinds = "SUTO" if text else "biuf" if layer.type != "Result" else "biufSUTO"
+        if array.dtype.kind not in kinds:
+            raise UsageError(
+                f'"{names[0]}" of {self.name} is of the type {array.dtype}, '
+                f"{'text' if text else 'real numbers'} would be wanted",
+                hint=f"record what NumPy has no type for as float32; {RECORD}",
+            )
+        return array
 
 
 class OtherModel:
@@ -315,9 +338,17 @@ class OtherModel:
         self.numbers = Numbers()
         self.matching: Matching = match(model, other, self.numbers)
         self.model = model
+        for one, two in zip(*self._unpaired_results(), strict=False):
+            self.matching.pair(one, two)
         self.order = other.order()
         #: What depends on constants alone, in either.
         self.fixed = from_constants(model), from_constants(other)
+
+    def _unpaired_results(self) -> tuple[list[Layer], list[Layer]]:
+        """The outputs of both that are of other names, if they are as many."""
+        ones = [x for x in self.model.results if x.id not in self.matching.forth]
+        twos = [x for x in self.other.results if x.id not in self.matching.back]
+        return (ones, twos) if len(ones) == len(twos) else ([], [])
 
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
         """Start the other model on the same inputs."""
@@ -341,7 +372,11 @@ class OtherModel:
         self.arrays = held
         self.values: dict[int, Sequence[Array]] = {}
         self.asked: dict[int, Sequence[Array]] = {}
-        self.wanted = {y.id for x, y in self.matching.pairs} - self.fixed[1]
+        self.wanted = {
+            y.id
+            for x, y in self.matching.pairs
+            if y.id not in self.fixed[1] or x.type == y.type == "Result"
+        }
 
     def tolerance(self, layer: Layer) -> float | None:
         """None at all where other numbers or attributes go in: whatever differs is told."""
@@ -488,26 +523,6 @@ def from_constants(model: Model) -> set[int]:
             continue
         if all(source and source[0].id in found for source in model.sources(layer)):
             found.add(layer.id)
-    return found
-
-
-def named_spots(model: Model, layers: Sequence[Layer]) -> dict[str, Spot]:
-    """The outputs of layers by the names of their tensors, else of their layers."""
-    found: dict[str, Spot] = {}
-    for layer in layers:
-        if layer.type == "Result":
-            source = model.producer(layer, 0)
-            if source is not None and not source[0].is_constant:
-                for name in output_names(model, layer):
-                    found.setdefault(name, (source[0].id, source[1]))
-            continue
-        if layer.is_constant or layer.type == "Parameter":
-            continue
-        for index, names in enumerate(layer.tensor_names()):
-            for name in names:
-                found[name] = (layer.id, index)
-        if len(layer.outputs) == 1:
-            found.setdefault(layer.name, (layer.id, 0))
     return found
 
 

@@ -56,7 +56,9 @@ class Shake:
         coins = np.frombuffer(self.random.bytes(-(-base.size // 8)), np.uint8)
         heads = np.unpackbits(coins, count=base.size).view(np.bool_).reshape(base.shape)
         np.negative(moves, out=moves, where=heads)
-        return np.asarray(base + moves)
+        moved = np.asarray(base + moves)
+        # The largest numbers have nowhere to go: that they overflow says nothing.
+        return moved if np.isfinite(moved).all() else np.where(np.isfinite(moved), moved, base)
 
 
 @tidy
@@ -150,6 +152,13 @@ def identical(one: Array, two: Array) -> bool:
     return all(bool(np.array_equal(x, y, equal_nan=True)) for x, y in pairs)
 
 
+def same_bits(one: Array, two: Array) -> bool:
+    """Whether two arrays are identical, and a zero has the sign of the other."""
+    if not identical(one, two):
+        return False
+    return one is two or one.dtype.kind != "f" or np.array_equal(np.signbit(one), np.signbit(two))
+
+
 def error(found: Array, wanted: Array) -> float:
     """The largest difference, relative to the value there and the root of the mean square."""
     if found.shape != wanted.shape:
@@ -170,6 +179,8 @@ def error(found: Array, wanted: Array) -> float:
         for x, y in _pieces(found, wanted):
             finite = np.isfinite(x) & np.isfinite(y) & (x != y)
             off, size = np.abs(x - y)[finite], np.abs(y[finite]) + level
+            if not (np.isfinite(off).all() and np.isfinite(size).all()):
+                off, size = np.abs(x / 2 - y / 2)[finite], np.abs(y[finite]) / 2 + level / 2
             relative = off / np.where(size > 0, size, 1.0)
             worst = max(worst, float(relative.max(initial=0.0)))
     return worst
@@ -221,7 +232,7 @@ def farthest(found: Array, wanted: Array) -> int:
     """Where in the flat array the largest difference is; endless where one is no number."""
     worst, place, start = -1.0, 0, 0
     for x, y in _pieces(found, wanted):
-        with np.errstate(invalid="ignore"):  # infinite in both
+        with np.errstate(all="ignore"):  # infinite in both, or far beyond
             off = np.abs(x - y)
         same = (x == y) | (np.isnan(x) & np.isnan(y))
         off = np.where(same, 0, np.where(np.isnan(off), np.inf, off))

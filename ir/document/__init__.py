@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .names import named_output as named_output
     from .names import output_keys as output_keys
     from .names import output_names as output_names
+    from .names import paired_by_name as paired_by_name
     from .names import tensor_keys as tensor_keys
     from .origin import Kind as Kind
     from .origin import Origin as Origin
@@ -86,7 +87,7 @@ __getattr__, __dir__ = face(
         "model": "Model",
         "names": (
             "FreeNames by_input named_inputs listed named_output output_keys output_names "
-            "tensor_keys"
+            "paired_by_name tensor_keys"
         ),
         "origin": "Kind Origin Remark",
         "parts": (

@@ -71,6 +71,19 @@ def output_keys(graph: Graph) -> list[str]:
     return list(keys)
 
 
+def paired_by_name(ours: Sequence[Sequence[str]], theirs: Sequence[str]) -> list[int]:
+    """The place in ``theirs`` of each of ours, which are as many: by name, the rest in order."""
+    free = dict.fromkeys(range(len(theirs)))
+    found: dict[int, int] = {}
+    for place, names in enumerate(ours):
+        same = next((at for name in names for at in free if theirs[at] == name), None)
+        if same is not None:
+            found[place] = same
+            del free[same]
+    rest = iter(free)
+    return [found[place] if place in found else next(rest) for place in range(len(ours))]
+
+
 def by_input(
     graph: Graph, given: Mapping[str, T] | Mapping[int, T] | Iterable[T] | None
 ) -> dict[int, T]:

@@ -1,0 +1,222 @@
+"""Runs compared: what comes out of the models, and what is no difference of a layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from vinoir import ir
+from vinoir.ir.cli import main
+from vinoir.ir.comparing.constants import distance
+from vinoir.ir.comparing.rounding import error, same_bits
+from vinoir.schemas import UsageError
+
+
+def made(*ends: tuple[str, str], value: float = 1.0) -> ir.Model:
+    """A ReLU, a Sigmoid and the Exp of a constant of an input; each output hands out one."""
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", (2, 3))
+    held = {"x": x, "relu": net.add("ReLU", "opset1", [x], name="relu").named("relu")}
+    if any(kind == "sigmoid" for _, kind in ends):
+        held["sigmoid"] = net.add("Sigmoid", "opset1", [x], name="sigmoid").named("sigmoid")
+    if any(kind == "deep" for _, kind in ends):
+        held["deep"] = net.add("Exp", "opset1", [held["relu"]], name="deep")
+    constant = net.constant(np.full((2, 3), value, "f4"), name="c")
+    held["constant"] = net.add("Exp", "opset1", [constant], name="e")
+    for name, kind in ends:
+        net.result(held[kind], name=name)
+    return net.model()
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "names"),
+    [
+        (made(("a", "relu"), ("b", "sigmoid")), made(("a", "sigmoid"), ("b", "relu")), ["a", "b"]),
+        (made(("a", "deep")), made(("a", "relu")), ["a"]),
+        (made(("a", "relu")), made(("a", "deep")), ["a"]),
+        (made(("a", "relu"), ("b", "x")), made(("a", "relu"), ("b", "relu")), ["b"]),
+        (
+            made(("a", "relu"), ("b", "constant")),
+            made(("a", "relu"), ("b", "constant"), value=2.0),
+            ["b"],
+        ),
+    ],
+    ids=["swapped", "one layer more", "one less", "an input", "a constant"],
+)
+def test_outputs_that_differ_are_told_though_no_layer_is_wrong(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    one: ir.Model,
+    two: ir.Model,
+    names: list[str],
+) -> None:
+    found = ir.compare(one, two)
+    assert found
+    assert not found.wrong
+    assert sorted(step.place.name for step in found.differing) == names
+    ir.write(one, tmp_path / "one.xml")
+    ir.write(two, tmp_path / "two.xml")
+    with pytest.raises(SystemExit) as left:
+        main(["compare", str(tmp_path / "one.xml"), "--against", str(tmp_path / "two.xml")])
+    assert left.value.code == 5
+    assert f"no layer is wrong, but {len(names)} of " in capsys.readouterr().out
+    assert not ir.compare(one, one)
+
+
+def test_outputs_of_a_recording_are_compared(tmp_path: Path) -> None:
+    model, x = made(("a", "x"), ("b", "constant")), np.ones((2, 3), "f4")
+    well = {"a": x, "b": np.exp(x)}
+    np.savez(tmp_path / "well.npz", x=x, **well)
+    assert not ir.compare(model, tmp_path / "well.npz")
+    for name in well:
+        np.savez(tmp_path / "off.npz", x=x, **(well | {name: well[name] + 1}))
+        found = ir.compare(model, tmp_path / "off.npz")
+        assert [step.place.name for step in found.differing] == [name]
+
+
+def test_layers_without_a_counterpart_are_named() -> None:
+    found = ir.compare(made(("a", "deep")), made(("a", "relu")))
+    assert found.uncompared == ["deep"]
+    assert "not compared: deep" in str(found)
+    assert found.as_json()["uncompared"] == ["deep"]
+
+
+def test_an_output_is_no_fault_where_a_layer_explains_it() -> None:
+    one, two = made(("a", "deep")), made(("a", "deep"))
+    layer = two.layer("relu")
+    layer.type, layer.version = "Elu", "opset1"
+    layer.data = {"alpha": "1.0"}
+    found = ir.compare(one, two)
+    assert [step.place.name for step in found.wrong] == ["relu"]
+    assert [step.verdict for step in found.outputs] == ["inherited"]
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "f2"])
+def test_a_recording_in_another_type_hides_nothing_behind_it(tmp_path: Path, kind: str) -> None:
+    model, x = made(("a", "deep")), np.ones((2, 3), "f4")
+    np.savez(tmp_path / "told.npz", x=x, relu=x.astype(kind), deep=np.full((2, 3), 100, kind))
+    found = ir.compare(model, tmp_path / "told.npz")
+    assert [step.place.name for step in found.wrong] == ["deep"]
+    np.savez(tmp_path / "told.npz", x=x, relu=x.astype(kind), deep=np.exp(x).astype(kind))
+    assert not ir.compare(model, tmp_path / "told.npz")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.full((2, 3), 2 + 1j),
+        np.full((2, 3), "2000-01-01", "M8[D]"),
+        np.zeros((2, 3), [("a", "f4")]),
+        np.full((2, 3), "2"),
+    ],
+    ids=["complex", "date", "structured", "text"],
+)
+def test_what_is_no_array_of_numbers_is_refused(tmp_path: Path, array: np.ndarray) -> None:
+    np.savez(tmp_path / "told.npz", x=np.ones((2, 3), "f4"), relu=array)
+    with pytest.raises(UsageError, match=r'"relu" of told.npz is of the type'):
+        ir.compare(made(("a", "relu")), tmp_path / "told.npz")
+
+
+def test_names_are_those_of_the_whole_model(tmp_path: Path) -> None:
+    """The name of a layer is that of another's tensor, far away."""
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", (2, 3))
+    y = net.add("ReLU", "opset1", [x], name="t").named("u")
+    for number in range(40):
+        y = net.add("Negative", "opset1", [y], name=f"n{number}")
+    net.result(net.add("Exp", "opset1", [y], name="w").named("t"), name="y")
+    model, given = net.model(), np.full((2, 3), 2, "f4")
+    np.savez(tmp_path / "told.npz", **ir.run(model, [given], outputs="all"))
+    found = ir.compare(model, tmp_path / "told.npz")
+    assert not found
+    assert not found.uncompared
+
+
+def test_two_things_under_names_of_one_tensor_are_refused(tmp_path: Path) -> None:
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", (2,))
+    net.result(net.add("ReLU", "opset1", [x], name="relu").named("a", "b"), name="y")
+    one = np.ones(2, "f4")
+    np.savez(tmp_path / "told.npz", x=one, a=7 * one, b=one)
+    with pytest.raises(UsageError, match='two things of one tensor: "a" and "b"'):
+        ir.compare(net.model(), tmp_path / "told.npz")
+
+
+def test_each_input_of_an_onnx_model_is_given_once(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    helper = onnx.helper
+    ports = [helper.make_tensor_value_info(name, 1, [2]) for name in "aby"]
+    graph = helper.make_graph([helper.make_node("Sub", ["b", "a"], ["y"])], "g", ports[:2],
+                              ports[2:])  # fmt: skip
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              tmp_path / "m.onnx")  # fmt: skip
+    net = ir.Builder("net")
+    p, a = net.parameter("p", "f32", (2,)), net.parameter("a", "f32", (2,))
+    net.result(net.add("Subtract", "opset1", [p, a], name="y").named("y"), name="out")
+    found = ir.compare(net.model(), tmp_path / "m.onnx")
+    assert not found
+    assert len(found.steps) == len(found.outputs) == 1
+
+
+def test_whole_numbers_are_exact(tmp_path: Path) -> None:
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", (100000,))
+    net.result(net.add("ShapeOf", "opset3", [x], name="so", output_type="i64"), name="y")
+    np.savez(tmp_path / "told.npz", x=np.zeros(100000, "f4"), so=np.array([100001]))
+    found = ir.compare(net.model(), tmp_path / "told.npz")
+    assert [step.verdict for step in found.wrong] == ["wrong"]
+
+
+def test_a_zero_of_the_other_sign_is_another_input() -> None:
+    def added(zero: float) -> ir.Model:
+        net = ir.Builder("net")
+        x = net.parameter("x", "f32", (2,))
+        y = net.add("Add", "opset1", [x, net.constant(np.full(2, zero, "f4"))], name="add")
+        y = net.add("Divide", "opset1", [net.constant(np.ones(2, "f4")), y], name="divide")
+        net.result(y, name="y")
+        return net.model()
+
+    found = ir.compare(added(0.0), added(-0.0), [np.full(2, -0.0, "f4")])
+    assert "divide" not in [step.place.name for step in found.wrong]
+    assert not same_bits(np.float32([0.0]), np.float32([-0.0]))
+    assert same_bits(np.float32([np.nan, -0.0]), np.float32([np.nan, -0.0]))
+
+
+def test_the_largest_numbers_are_told_apart(tmp_path: Path) -> None:
+    # |a - b| over |b| and the root of the mean square, which are both as large as b.
+    assert error(np.array([1.7e308]), np.array([-1.7e308])) == 1.0
+    net = ir.Builder("net")
+    x = net.parameter("x", "f64", (2,))
+    net.result(net.add("Negative", "opset1", [x], name="negative"), name="y")
+    told = {"x": np.array([1.7e308, 1e308]), "negative": np.array([1.7e308, -1.7e308])}
+    np.savez(tmp_path / "told.npz", **told)
+    assert ir.compare(net.model(), tmp_path / "told.npz").wrong
+    ones, twos = (ir.Builder("net") for _ in range(2))
+    found = distance(
+        ones.constant(np.float32([np.inf, 1])).layer, twos.constant(np.float32([1, 1])).layer
+    )
+    assert found is not None
+    assert found.relative == np.inf
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("f16", np.array([40000, 3], "f2")),
+        ("u64", np.array([2**63 + 5, 3], "u8")),
+        ("f64", np.array([1e300, 3], "f8")),
+    ],
+)
+def test_numbers_that_openvino_cannot_hand_out_are_no_fault(kind: str, values: np.ndarray) -> None:
+    """Inside it goes on in 32 bits; of a piece that ends there the outputs are of the type."""
+    pytest.importorskip("openvino")
+    net = ir.Builder("net")
+    x = net.parameter("x", kind, (2,))
+    y = net.add("Add" if kind != "u64" else "Maximum", "opset1", [x, x], name="twice")
+    half = net.constant(np.full(2, 0.5 if kind != "u64" else 1, values.dtype), name="half")
+    net.result(net.add("Multiply", "opset1", [y, half], name="back"), name="y")
+    found = ir.compare(net.model(), "openvino", [values])
+    assert not found, str(found)
+    assert len(found.steps) == 2
