@@ -92,3 +92,42 @@ def test_a_small_plan_has_no_helpers() -> None:
     assert planned is not None
     assert planned.team._helpers is None
     assert all(planned.team.alone)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "apart"),
+    [
+        (np.array([np.inf, 1.0]), np.array([-np.inf, 1.0]), np.inf),
+        (np.array([np.nan, 1.0]), np.array([np.inf, 1.0]), np.inf),
+        (np.array([np.nan, -np.inf]), np.array([np.nan, -np.inf]), 0),
+        (np.array([2**62]), np.array([2**62 + 1]), 2.0**-62),
+        (np.array([2**63], "u8"), np.array([2**63 + 1], "u8"), 2.0**-63),
+        (np.array([1.7e308]), np.array([-1.7e308]), np.inf),
+        (np.array([4, 2]), np.array([4, 1]), 0.25),
+    ],
+)
+def test_what_is_not_the_same_is_no_agreement(
+    ours: np.ndarray, theirs: np.ndarray, apart: float
+) -> None:
+    assert bench.difference([ours], [theirs]) == apart
+
+
+def test_onnx_runtime_is_given_and_asked_by_names(tmp_path: Path) -> None:
+    """An ONNX model of the same names in another order is the same model."""
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    helper = onnx.helper
+    ports = {name: helper.make_tensor_value_info(name, 1, [2, 3]) for name in "abpq"}
+    nodes = [helper.make_node("Sub", ["a", "b"], ["p"]), helper.make_node("Abs", ["b"], ["q"])]
+    graph = helper.make_graph(nodes, "g", [ports[x] for x in "ba"], [ports[x] for x in "qp"])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(made, tmp_path / "m.onnx")
+    net = ir.Builder("net")
+    a, b = (net.parameter(name, "f32", (2, 3)) for name in "ab")
+    net.result(net.add("Subtract", "opset1", [a, b], name="minus").named("p"), name="one")
+    net.result(net.add("Abs", "opset1", [b], name="size").named("q"), name="two")
+    ir.write(net.model(), tmp_path / "m.xml")
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal((2, 3), "f4") for _ in range(2)]
+    report = bench.measure(ir.read(tmp_path / "m.xml"), given, against=["onnxruntime"], runs=1)
+    assert report.difference == 0

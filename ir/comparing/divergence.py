@@ -221,7 +221,7 @@ def compare(
                 found.refused = {
                     whole.layer(key).name: reason for key, reason in reference.refused.items()
                 }
-            else:
+            elif isinstance(reference, (OnnxRuntime, OtherModel, Recorded)):
                 found.uncompared = _uncompared(whole, worst)
             if not worst:
                 _refuse_nothing(whole, reference, found.refused)

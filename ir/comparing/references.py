@@ -466,7 +466,7 @@ class HalfPrecision:
         found: dict[Spot, Array] = {}
         for layer in layers:
             step = self.steps[layer.id]
-            if step.kernel is None or layer.type in ("Assign", "ReadValue"):
+            if step.kernel is None or layer.type in ("Assign", "ReadValue", "Result"):
                 continue
             given = [
                 self._rounded((values.get(i) or known[i])[index]) for i, index in step.sources

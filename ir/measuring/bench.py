@@ -22,7 +22,7 @@ import numpy as np
 
 from ...schemas import Array, IRError, UnsupportedError, UsageError
 from ...schemas.packing import plain_texts
-from ..document import Layer, Model
+from ..document import Layer, Model, named_inputs, output_names, paired_by_name
 from ..engine import Node, Program, describe, products
 from ..execution import Traced, run
 from ..optional import optional
@@ -196,12 +196,16 @@ def difference(wanted: Sequence[Array], found: Sequence[Array]) -> float:
                 worst, 0.0 if np.array_equal(plain_texts(ours), plain_texts(theirs)) else 1.0
             )
             continue
-        left, right = ours.astype(np.float64), theirs.astype(np.float64)
-        if not np.array_equal(np.isfinite(left), np.isfinite(right)):
-            return float("inf")
-        finite = np.isfinite(left)
-        scale = np.abs(left[finite]).max(initial=0.0)
-        apart = np.abs(left[finite] - right[finite]).max(initial=0.0)
+        with np.errstate(all="ignore"):
+            same = (ours == theirs) | ((ours != ours) & (theirs != theirs))  # NaN is what NaN is
+            left, right = ours.astype(np.float64), theirs.astype(np.float64)
+            finite = np.isfinite(left) & np.isfinite(right)
+            if not (same | finite).all():
+                return float("inf")
+            scale = np.abs(left[finite]).max(initial=0.0)
+            apart = float(np.abs(left - right)[finite & ~same].max(initial=0.0))
+        if not apart and not same.all():
+            apart = 1.0  # whole numbers that 64 bits of a float do not tell apart
         worst = max(worst, float(apart / scale if scale else apart))
     return worst
 
@@ -236,10 +240,24 @@ def _onnxruntime(model: Model, threads: int | None, onnx: str | None) -> tuple[s
     options.intra_op_num_threads = threads or 0
     options.log_severity_level = 3
     session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    names = [entry.name for entry in session.get_inputs()]
+    names, outputs = (
+        [entry.name for entry in entries]
+        for entries in (session.get_inputs(), session.get_outputs())
+    )
+    for what, ours, theirs in (("inputs", model.parameters, names),
+                               ("outputs", model.results, outputs)):  # fmt: skip
+        if len(ours) != len(theirs):
+            raise UsageError(
+                f"the model has {len(ours)} {what}, {path} has {len(theirs)}",
+                hint="give the ONNX of the same model by --onnx FILE",
+            )
+    places = paired_by_name([known for _, known in named_inputs(model.parameters)], names)
+    names = [names[place] for place in places]
+    places = paired_by_name([output_names(model, x) for x in model.results], outputs)
+    outputs = [outputs[place] for place in places]
 
     def call(arrays: Sequence[Array]) -> list[Array]:
-        return [*session.run(None, dict(zip(names, arrays, strict=True)))]
+        return [*session.run(outputs, dict(zip(names, arrays, strict=True)))]
 
     return runtime.__version__, call
 
