@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -104,9 +105,12 @@ class Folder:
             digest.update(part)
         self.digest = digest.hexdigest()
         self.state = path / "reduce.json"
+        #: What is written next: all of it, once it has this name.
+        self.next, self.unfinished = path / ".reducing.next", path / ".reducing.part"
         self.held: dict[str, Any] = {}
         if path.exists() and not path.is_dir():
             raise UsageError(f"{path} is a file, no folder", hint="give another name")
+        self._take_over()
         if path.exists() and any(path.iterdir()):
             if not self.state.is_file():
                 raise UsageError(
@@ -149,15 +153,17 @@ class Folder:
         return model, rows, str(self.held["phase"]), self.held
 
     def save(self, found: Reduction, phase: str, test: Sequence[str]) -> None:
-        """Write the model, its inputs, the note and the test."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        """Write the model, its inputs, the note and the test: killed at any time, all or none."""
+        folder = self.unfinished
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         fresh = deepcopy(found.model)
         for layer in fresh.constants:
             layer.keep_value()
-        write(fresh, self.path / "reduced.xml", repack=True)
-        save_samples(self.path / "inputs.npz", found.samples)
-        (self.path / "NOTE.md").write_text(found.note, "utf-8")
-        (self.path / "test_reduced.py").write_text(_test(found, test), "utf-8")
+        write(fresh, folder / "reduced.xml", repack=True)
+        save_samples(folder / "inputs.npz", found.samples)
+        (folder / "NOTE.md").write_text(found.note, "utf-8")
+        (folder / "test_reduced.py").write_text(_test(found, test), "utf-8")
         state = {
             "digest": self.digest,
             "phase": phase,
@@ -166,9 +172,19 @@ class Folder:
             "checks": found.checks,
             "seeds": found.seeds,
         }
-        new = self.state.with_suffix(".new")
-        new.write_text(json.dumps(state, indent=2), "utf-8")
-        os.replace(new, self.state)
+        (folder / self.state.name).write_text(json.dumps(state, indent=2), "utf-8")
+        os.replace(folder, self.next)
+        self._take_over()
+
+    def _take_over(self) -> None:
+        """Put what is written in place; where that was broken off, the rest of it."""
+        shutil.rmtree(self.unfinished, ignore_errors=True)
+        if (self.next / self.state.name).is_file():
+            # The state comes last: as long as it is here, there may be more.
+            for file in sorted(self.next.iterdir(), key=lambda file: file.name == self.state.name):
+                os.replace(file, self.path / file.name)
+        if self.next.is_dir():
+            self.next.rmdir()
 
 
 def _test(found: Reduction, lines: Sequence[str]) -> str:

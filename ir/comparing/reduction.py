@@ -178,6 +178,14 @@ class _Reducer:
                 f"{len(failures)} of {len(failures)} samples"
             )
         self.best.failure = max(kinds, key=kinds.count)
+        if held is not None:
+            self.best.failure = held[-1]["failure"]
+            if self.best.failure not in kinds:
+                raise UsageError(
+                    f"the reduction in {self.folder and self.folder.path} is of a model that "
+                    f"fails by {self.best.failure!r}, now it fails by {kinds[0]!r}",
+                    hint="give another folder, to begin anew",
+                )
         self.best.failing = self._failing(failures)
         if isinstance(self.check, FailsCommand):
             with suppress(LimitError):

@@ -95,7 +95,7 @@ class RuntimeProcess:
         if process is None:
             return
         if kill:
-            _kill(process)
+            end_with_children(process)
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -131,8 +131,8 @@ class _Answers(io.RawIOBase):
         return self._pipe.readinto(buffer) or 0
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process, and what it started."""
+def end_with_children(process: subprocess.Popen[bytes]) -> None:
+    """End a process that was started in a session of its own, and what it started."""
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,142 @@
+"""Reductions that are broken off, gone on with, and the tests that they write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from test_compare import chain
+from vinoir import ir
+from vinoir.ir.comparing import keeping
+from vinoir.schemas import LimitError, UsageError
+
+
+class Killed(BaseException):
+    """The end of a process."""
+
+
+def logarithm(layers: int = 6) -> ir.Model:
+    """Sums in a row, of which at last a logarithm is taken."""
+    net = ir.Builder("net")
+    x, y = (net.parameter(name, "f32", (2, 8)) for name in "xy")
+    for number in range(layers):
+        x = net.add("Add", "opset1", [x, y], name=f"add{number}")
+    net.result(net.add("Log", "opset1", [x], name="log"), name="z")
+    return net.model()
+
+
+@pytest.mark.parametrize("count", range(1, 16))
+def test_killed_at_any_step_it_goes_on(
+    count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given = [np.full((2, 8), -20, "f4"), np.ones((2, 8), "f4")]
+    done = 0
+
+    def ends(right: Any) -> Any:
+        def step(*words: Any) -> Any:
+            nonlocal done
+            done += 1
+            if done == count:
+                raise Killed
+            return right(*words)
+
+        return step
+
+    with monkeypatch.context() as patch:
+        patch.setattr(keeping, "save_samples", ends(keeping.save_samples))
+        patch.setattr(os, "replace", ends(os.replace))
+        with pytest.raises(Killed):
+            ir.reduce(logarithm(), "run", given, output=tmp_path / "out")
+    found = ir.reduce(logarithm(), "run", given, output=tmp_path / "out")
+    assert found.failure == "NaN"
+    assert found.after == 1
+    names = ["NOTE.md", "inputs.npz", "reduce.json", "reduced.bin", "reduced.xml",
+             "test_reduced.py"]  # fmt: skip
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == names
+
+
+def test_the_failure_that_was_held_is_insisted_on(tmp_path: Path) -> None:
+    given, out = [np.full((2, 8), -20, "f4"), np.ones((2, 8), "f4")], tmp_path / "out"
+    ir.reduce(logarithm(), "run", given, output=out)
+    state = json.loads((out / "reduce.json").read_text())
+    state["failure"] = "IRError Log: another"
+    (out / "reduce.json").write_text(json.dumps(state))
+    with pytest.raises(UsageError, match=r"another.*now it fails by 'NaN'"):
+        ir.reduce(logarithm(), "run", given, output=out)
+
+
+def test_the_test_of_a_command_fails_with_whichever_sample_does(tmp_path: Path) -> None:
+    check = tmp_path / "check.py"
+    check.write_text(
+        "import os, sys\nimport numpy as np\n"
+        "sys.exit(bool((np.load(os.environ['VINOIR_INPUTS'])['0.0'] > 0).any()))\n"
+    )
+    shape, out = (1, 4, 8, 8), tmp_path / "out"
+    samples = [[np.full(shape, -1, "f4")], [np.ones(shape, "f4")]]
+    found = ir.reduce(chain(2), f"{sys.executable} {check} {{}}", samples=samples, output=out)
+    assert found.failing == [1]
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_reduced.py"]
+
+    def run() -> int:
+        return subprocess.run(words, cwd=out, capture_output=True, check=False).returncode
+
+    assert run() == 1
+    check.write_text("")
+    assert run() == 0
+
+
+def test_the_test_of_a_program_fails_with_small_numbers(tmp_path: Path) -> None:
+    from vinoir.ir.comparing.failures import FailsToCompile
+
+    class Stub:
+        """Programs that are wrong by so much of each value."""
+
+        def __init__(self, off: float) -> None:
+            self.off = off
+
+        def run(self, model: ir.Model, sample: Any) -> dict[str, Any]:
+            return {"y": np.full((2, 3), 1e-6, "f4")}
+
+        def compile(self, model: ir.Model) -> Any:
+            return lambda sample: {"y": np.full((2, 3), 1e-6 * (1 + self.off), "f4")}
+
+    lines = "\n".join(FailsToCompile.test)
+    exec(lines, {"ir": Stub(1e-5), "np": np, "model": None, "samples": [[]]})
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        exec(lines, {"ir": Stub(0.1), "np": np, "model": None, "samples": [[]]})
+
+
+def test_nan_in_a_type_that_numpy_has_not_is_seen() -> None:
+    net = ir.Builder("net")
+    x = net.parameter("x", "bf16", (2, 2))
+    net.result(net.add("Log", "opset1", [x], name="log"), name="y")
+    given = [np.array([[1, 0], [-1, 2]], ml_dtypes.bfloat16)]
+    assert ir.reduce(net.model(), "run", given).failure == "NaN"
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no groups of processes")
+def test_what_a_command_started_ends_with_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from vinoir.ir.comparing import reduction
+
+    monkeypatch.setattr(reduction, "_FIRST", 1.0)
+    told = tmp_path / "child"
+    command = f"sh -c 'sleep 60 & echo $! > {told}; wait'"
+    with pytest.raises(LimitError, match="took more than"):
+        ir.reduce(chain(1), command, max_seconds=1)
+    child = int(told.read_text())
+    for _ in range(100):
+        state = Path(f"/proc/{child}/stat")
+        if not state.exists() or state.read_text().split()[2] == "Z":
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {child} goes on")
