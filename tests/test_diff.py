@@ -283,3 +283,50 @@ def test_texts_of_a_constant_are_compared() -> None:
     assert found.kind == "constant"
     assert found.distance is not None
     assert found.distance.differing == 1
+
+
+def two_weights(path: Path) -> str:
+    """A product with one weight, less another."""
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", (2, 3))
+    rng = np.random.default_rng(0)
+    one, two = (net.constant(rng.standard_normal((2, 3), "f4"), name=name) for name in "ab")
+    y = net.add("Multiply", "opset1", [x, one], name="product")
+    net.result(net.add("Subtract", "opset1", [y, two], name="less"), name="y")
+    ir.write(net.model(), path)
+    return path.read_text()
+
+
+def test_without_weights_constants_are_told_by_their_places(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.xml", tmp_path / "two.xml"
+    text = two_weights(one)
+    turned = text.replace('offset="0"', 'offset=""').replace('offset="24"', 'offset="0"')
+    two.write_text(turned.replace('offset=""', 'offset="24"'))
+    two.with_suffix(".bin").write_bytes(one.with_suffix(".bin").read_bytes())
+    assert ir.diff(one, two)
+    for path in (one, two):
+        path.with_suffix(".bin").unlink()
+    assert ir.diff(one, two)
+    assert not ir.diff(one, one)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('type="Multiply"', 'type="Multiply" foo="bar"', "foo"),
+        ("<edges>", '<stuff a="1"> <more/></stuff><edges>', "<stuff>"),
+        ("<net ", '<net foo="1" ', "foo"),
+        ("</input>", '</input><stuff a="1"/>', "<stuff>"),
+    ],
+)
+def test_what_no_rule_knows_is_told(tmp_path: Path, old: str, new: str, key: str) -> None:
+    path, other = tmp_path / "m.xml", tmp_path / "other.xml"
+    text = two_weights(path)
+    (tmp_path / "other.bin").write_bytes((tmp_path / "m.bin").read_bytes())
+    assert old in text
+    other.write_text(text.replace(old, new, 1))
+    (found,) = ir.diff(path, other)
+    assert (found.kind, found.what, found.before) == ("attribute", key, None)
+    (found,) = ir.diff(other, path)
+    assert (found.what, found.after) == (key, None)
+    assert not ir.diff(other, other)

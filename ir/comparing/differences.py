@@ -26,6 +26,7 @@ from ..opening import ModelLike, opened
 from .constants import Distance, distance
 from .fingerprints import Anatomy, Numbers, body_roles, declared, flattened, role_texts
 from .matching import Matching, match, stored
+from .unknown import unknown_parts
 
 #: Names that are listed of many that are alike.
 _SHOWN = 3
@@ -175,8 +176,19 @@ def _compare_models(one: Model, two: Model, found: Differences) -> None:
         found.found.append(Difference("model", None, None, "IR version", before, after))
     if one.name != two.name:
         found.notes.append(Difference("name", None, None, "model", one.name, two.name))
+    found.found += _unknown(one, two, None, None)
     for part in ("rt_info", "meta_data", "quantization_parameters", "pre_process"):
         found.found += _info(part, getattr(one, part), getattr(two, part), None, None)
+
+
+def _unknown(
+    one: Layer | Graph, two: Layer | Graph, left: Place | None, right: Place | None
+) -> Iterator[Difference]:
+    """What two elements say differently that no rule knows."""
+    before, after = unknown_parts(one), unknown_parts(two)
+    for key in dict.fromkeys([*before, *after]):
+        if before.get(key) != after.get(key):
+            yield Difference("attribute", left, right, key, before.get(key), after.get(key))
 
 
 def _info(
@@ -272,6 +284,7 @@ class _Comparison:
             self._bodies(x, y, left, right)
         if x.type == y.type == "Parameter":
             self._attributes(x, y, left, right)
+        self.found.found += _unknown(x, y, left, right)
         own = len(self.found.found) > before
         self._ports(x, y, left, right, own)
         if x.rt_info is not None or y.rt_info is not None:
@@ -322,7 +335,9 @@ class _Comparison:
         apart = distance(x, y)
         if apart is None and before == after:
             before, after = (
-                "values" if layer.has_value else "values that are not there (no .bin)"
+                "values"
+                if layer.has_value
+                else f"values that are not there (no .bin), at {layer.data.get('offset')}"
                 for layer in (x, y)
             )
         self._add("constant", left, right, "value", before, after, distance=apart)

@@ -45,9 +45,10 @@ class Numbers:
         return found
 
     def content(self, layer: Layer) -> bytes | None:
-        """What tells a constant's bytes from others; None where there is no .bin."""
+        """What tells a constant's bytes from others; without a .bin, where they would be."""
         if not layer.has_value:
-            return None
+            places = [layer.data.get(name, "") for name in ("offset", "size")]
+            return f"at {places[0]}, {places[1]} bytes".encode()
         if 0 in layer.sizes:
             return b""
         if layer.has_new_value or "value" in layer.data:

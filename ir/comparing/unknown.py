@@ -1,0 +1,43 @@
+"""What elements say that no rule knows, and that is kept nevertheless when a model is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..document import LAYER_ORDER, Graph, Layer
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+#: The attributes and children that are known, by what they are of.
+_LAYER = frozenset({"id", "name", "type", "version"}), frozenset(LAYER_ORDER)
+_NET = (
+    frozenset({"name", "version"}),
+    frozenset({"edges", "layers", "meta_data", "pre-process", "quantization_parameters",
+               "rt_info"}),
+)  # fmt: skip
+
+
+def unknown_parts(one: Layer | Graph) -> dict[str, str]:
+    """Attributes by their names, and children as ``<tag>``, in one spelling."""
+    element: etree._Element | None = one.element
+    if element is None:
+        return {}
+    attributes, tags = _LAYER if isinstance(one, Layer) else _NET
+    found = {str(key): str(text) for key, text in element.items() if key not in attributes}
+    if isinstance(one, Layer) and one.type == "Result":
+        found.pop("output_names", None)  # which is known
+    for child in element.iterchildren("*"):
+        tag = str(child.tag)
+        if tag not in tags:
+            key = f"<{tag}>"
+            found[key] = found.get(key, "") + _spelt(child)
+    return found
+
+
+def _spelt(element: etree._Element) -> str:
+    """An element whatever the order of its attributes and the blanks between its children."""
+    from lxml import etree
+
+    text = etree.tostring(element, encoding="unicode", with_tail=False)
+    return etree.canonicalize(text, strip_text=True)
