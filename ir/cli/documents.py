@@ -192,6 +192,10 @@ class Compare(Document):
     parts: StepRow | None
     keep_in_f32: list[str]
     steps: list[StepRow]
+    #: The outputs of the model, of which another model or a recording tells.
+    outputs: list[StepRow]
+    #: Layers and outputs that have no counterpart there.
+    uncompared: list[str]
     refused: dict[str, str]
 
 

@@ -112,8 +112,8 @@ class Judge:
         #: The outputs of the model that are told, as found here and as told, and their verdicts.
         self._outputs: dict[int, tuple[Array, Array]] = {}
         self._verdicts: dict[int, Step] = {}
-        #: Layers that are told; whether what differs may come of one of them.
-        self._told: set[int] = set()
+        #: Tensors that are told; whether what differs may come of one of their layers.
+        self._told: set[Spot] = set()
         self._is_explained = self._is_random = False
         #: Outputs that are wrong though what they hand out is told.
         self._certain: set[int] = set()
@@ -148,8 +148,9 @@ class Judge:
         self.ours[layer.id] = self.theirs[layer.id] = outputs
         if layer.op is not None and layer.op.is_random:
             found = [told.get((layer.id, i), array) for i, array in enumerate(outputs)]
-            self._told |= {layer.id} & {i for i, _ in told}
-            self._is_random |= layer.id not in self._told
+            known = {(layer.id, i) for i in range(len(outputs))} & told.keys()
+            self._told |= known
+            self._is_random |= not known
             self.ours[layer.id] = self.theirs[layer.id] = tuple(found)
             return
         there = [
@@ -183,8 +184,7 @@ class Judge:
                 steps = better
                 self.in_company |= wrong
                 self._hold(step, values, again)
-        if steps:
-            self._told.add(layer.id)
+        self._told |= steps.keys()
         self._is_explained |= any(
             one.is_wrong or one.verdict == "ties" or one.own > one.tolerance
             for one in steps.values()
@@ -207,8 +207,8 @@ class Judge:
         self, step: InterpreterStep, there: Sequence[Array], found: Array, wanted: Array
     ) -> None:
         """Compare an output of the model with what is told of it."""
-        place, layer = step.sources[0][0], step.layer
-        if self._is_random and place not in self._told:
+        spot, layer = step.sources[0], step.layer
+        if self._is_random and spot not in self._told:
             return  # other random numbers may have gone in
         allowed = allowed_for(wanted) if self.tolerance is None else self.tolerance
         own = (self._held(step.layer, 0, there[0], wanted),)
@@ -216,7 +216,7 @@ class Judge:
         self._verdicts[layer.id] = one
         self._outputs[layer.id] = self._held(step.layer, 0, found, wanted), wanted
         # What is told of the layer itself is not what comes out.
-        known = place in self._told or place in self.fixed
+        known = spot in self._told or spot[0] in self.fixed
         if one.is_wrong and known and found.shape == wanted.shape:
             self._certain.add(layer.id)
 
