@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,73 @@ def test_what_is_joined_must_have_rows() -> None:
     builder.result(builder.add("ReduceSum", "opset1", [x, axes], keep_dims=False))
     with pytest.raises(ir.UsageError, match="no 2 rows along axis 0"):
         ir.Predictor(builder.model())(np.ones((4, 3), np.float32))
+
+
+def joined(first: str, second: str) -> ir.Model:
+    builder = ir.Builder("m")
+    ends = [builder.parameter("x", "f32", first), builder.parameter("y", "f32", second)]
+    builder.result(builder.add("Concat", "opset1", ends, axis=0), name="joined")
+    return builder.model()
+
+
+@pytest.mark.parametrize("axis", [0, None])
+def test_no_rows_are_computed_as_any_others(axis: int | None) -> None:
+    none, two = np.zeros((0, 3), np.float32), np.ones((2, 3), np.float32)
+    predictor = ir.Predictor(joined("?,3", "?,3"), batch_axis=axis)
+    np.testing.assert_array_equal(predictor(two, none), two)
+    assert predictor(none, none).shape == (0, 3)
+    builder = ir.Builder("m")
+    x = builder.parameter("x", "f32", "?,3")
+    axes = builder.constant(np.array([0]))
+    builder.result(builder.add("ReduceSum", "opset1", [x, axes], keep_dims=True))
+    np.testing.assert_array_equal(
+        ir.Predictor(builder.model(), batch_axis=axis)(none), np.zeros((1, 3), np.float32)
+    )
+
+
+def test_no_rows_of_a_fixed_batch_have_the_shape_of_others(digits: Path) -> None:
+    predictor = ir.Predictor(fixed(digits, 4))
+    assert predictor(rows(3)[:0]).shape == (0, 10)
+    with pytest.raises(ir.UsageError, match="has the shape"):
+        predictor(np.zeros((4, 1, 0, 16), np.float32))
+    with pytest.raises(ir.UsageError, match="no 2 rows along axis 0"):
+        ir.Predictor(joined("2,3", "2,3"))(*[np.zeros((0, 3), np.float32)] * 2)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 6])
+def test_an_input_that_is_as_long_as_the_rows_are_many_is_whole(count: int) -> None:
+    builder = ir.Builder("m")
+    x, w = builder.parameter("x", "f32", "2,3"), builder.parameter("w", "f32", "4,3")
+    builder.result(
+        builder.add("MatMul", "opset1", [x, w], transpose_a=False, transpose_b=True), name="y"
+    )
+    rng = np.random.default_rng(count)
+    rows_, weights = (rng.standard_normal((n, 3)).astype(np.float32) for n in (count, 4))
+    found = ir.Predictor(builder.model())(rows_, weights)
+    np.testing.assert_allclose(found, rows_ @ weights.T, rtol=1e-5, atol=1e-6)
+    # One that may be of any length goes with the rows.
+    added = ir.Builder("m")
+    x, y = added.parameter("x", "f32", "2,3"), added.parameter("y", "f32", "?,3")
+    added.result(added.add("Add", "opset1", [x, y]))
+    found = ir.Predictor(added.model())(rows_, rows_)
+    np.testing.assert_array_equal(found, 2 * rows_)
+
+
+def test_threads_do_not_see_each_others_variables() -> None:
+    builder = ir.Builder("m")
+    x = builder.parameter("x", "f32", "1,2")
+    variable = {"variable_id": "v"}
+    before = builder.add(
+        "ReadValue", "opset6", [builder.constant(np.zeros((1, 2), np.float32))],
+        variable_type="f32", variable_shape="1,2", **variable,
+    )  # fmt: skip
+    total = builder.add("Add", "opset1", [x, before])
+    builder.add("Assign", "opset6", [total], **variable)
+    builder.result(total)
+    predictor, one = ir.Predictor(builder.model()), np.ones((1, 2), np.float32)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: float(predictor(one)[0, 0]), range(5000)))
+    assert set(found) == {1.0}
 
 
 def test_an_edited_model_is_sent_with_its_edits(digits: Path) -> None:

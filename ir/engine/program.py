@@ -151,7 +151,19 @@ class Program(Shown):
             handed = self._shortly(arrays)
             if handed is not None:
                 return Outputs(dict(zip(self._keys, handed, strict=True)), self._aliases)
+        return self._called(inputs, arrays)
+
+    def anew(self, inputs: Inputs | None = None) -> Outputs:
+        """Run the model once, its variables begun anew: no call of another thread comes between."""
+        return self._called(inputs, None, is_anew=True) if self.state.declared else self(inputs)
+
+    def _called(
+        self, inputs: Inputs | None, arrays: dict[int, Array] | None, *, is_anew: bool = False
+    ) -> Outputs:
+        """The outputs of one call; arrays are those inputs that need no second look."""
         with self._exclusive(), quick_turns, within(self.max_memory, self.max_seconds):
+            if is_anew:
+                self.state.clear()
             # What variables hold tells which plan is taken: nobody may reset them in between.
             shapes = () if arrays is None else self._shapes(arrays)
             pattern = None if arrays is None else self._plans.find(shapes)

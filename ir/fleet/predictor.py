@@ -178,8 +178,9 @@ class Predictor:
             raise UsageError(
                 f"{len(arrays)} arrays are given for {len(self.inputs)} inputs: {names}"
             )
-        if sys._getframe(1).f_code.co_name == "apply_infer_dtype":
-            # Dask asks for the type of the answer by arrays of a single one, which no model takes.
+        if sys._getframe(1).f_code.co_name in ("apply_infer_dtype", "compute_meta"):
+            # Dask asks for the type of the answer by arrays of nothing, or of a single one, which
+            # no model takes.
             found = self._nothing()
         else:
             found = self._predict([np.asarray(array) for array in arrays])
@@ -199,15 +200,14 @@ class Predictor:
         return found
 
     def _predict(self, arrays: list[Array]) -> dict[str, Array]:
-        if any(array.size == 0 for array in arrays):
-            return self._nothing()
         program = self.program
         batch = self._batch(arrays)
         if batch is None:
             return self._run(program, arrays)
         rows, size = batch
         parts = [
-            self._run_part(program, arrays, rows, begin, size) for begin in range(0, rows, size)
+            self._run_part(program, arrays, rows, begin, size)
+            for begin in range(0, max(rows, 1), size)
         ]
         axis = self.batch_axis or 0
         return {
@@ -215,9 +215,8 @@ class Predictor:
         }
 
     def _run(self, program: Program, arrays: list[Array]) -> dict[str, Array]:
-        program.reset()
         with shared_weights():
-            found = program(arrays)
+            found = program.anew(arrays)
         return {name: found[name] for name in self.outputs}
 
     def _batch(self, arrays: list[Array]) -> tuple[int, int] | None:
@@ -230,7 +229,7 @@ class Predictor:
             if shape is None or not len(shape) == array.ndim > axis:
                 continue
             given, (least, most) = array.shape[axis], shape[axis]
-            if least <= given and (most is None or given <= most):
+            if _is_within(given, shape[axis]):
                 continue
             size = least if most is None or given < least else most
             if rows is not None and rows != given:
@@ -241,7 +240,10 @@ class Predictor:
     def _run_part(
         self, program: Program, arrays: list[Array], rows: int, begin: int, size: int
     ) -> dict[str, Array]:
-        """The outputs for some rows, with the last repeated where there are too few."""
+        """The outputs for some rows, with the last repeated where there are too few.
+
+        Of no rows at all a model of a fixed batch tells only the shapes, by rows of zeros.
+        """
         axis = self.batch_axis or 0
         wanted = min(size, rows - begin)
         parts = []
@@ -249,9 +251,13 @@ class Predictor:
             if (
                 shape is not None
                 and len(shape) == array.ndim > axis
-                and (array.shape[axis] == rows)
+                and array.shape[axis] == rows
+                and _is_within(size, shape[axis])  # else it is of another axis that is as long
             ):
-                if wanted == size:
+                if not rows:
+                    sizes = [*array.shape[:axis], size, *array.shape[axis + 1 :]]
+                    array = np.zeros(sizes, array.dtype)
+                elif wanted == size:
                     array = array[(slice(None),) * axis + (slice(begin, begin + size),)]
                 else:
                     places = np.minimum(np.arange(begin, begin + size), rows - 1)
@@ -269,14 +275,14 @@ class Predictor:
         return found
 
     def _nothing(self) -> dict[str, Array]:
-        """The outputs for no rows, by which libraries learn their types."""
+        """Arrays by which libraries learn the types of the outputs; nothing is computed."""
         found = {}
         for name in self.outputs:
             kind, shape = self._empty[name]
             sizes = [least if least == most else 0 for least, most in shape or ()]
             if self.batch_axis is not None and len(sizes) > self.batch_axis:
                 sizes[self.batch_axis] = 0
-            found[name] = np.empty(sizes, kind)
+            found[name] = np.zeros(sizes, kind)
         return found
 
     @property
@@ -366,6 +372,12 @@ def bounds_of(shape: Shape) -> Bounds:
         (size, size) if isinstance(size, int) else (max(size.low or 0, 0), size.high)
         for size in shape.sizes
     ]
+
+
+def _is_within(size: int, bounds: tuple[int, int | None]) -> bool:
+    """Whether an axis may be so long."""
+    least, most = bounds
+    return least <= size and (most is None or size <= most)
 
 
 def refuse_changed(weights: Weights) -> None:
