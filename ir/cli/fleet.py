@@ -24,13 +24,22 @@ from ...schemas import IRError, LimitError, UsageError
 from ...schemas.printing import counted
 from ..document import by_input
 from ..files import read
-from ..fleet import Outcome, Sweep, common_root, is_pattern, read_shard, select
+from ..fleet import (
+    Journal,
+    Outcome,
+    Sweep,
+    Targets,
+    is_pattern,
+    read_shard,
+    select,
+    targets_of,
+)
 from ..storage import beside
 from .options import STDIN, limit_options, pairs
 from .output import note
 
 #: What names one file for one model cannot be given for many.
-FOR_ONE = ("weights", "save", "expect", "in_place", "onnx")
+FOR_ONE = ("weights", "save", "expect", "in_place", "onnx", "plot")
 #: So many models are looked into for inputs that are given for all.
 LOOKED_INTO = 100
 #: So many models that failed are named in the end.
@@ -168,14 +177,16 @@ def _over_many(
     values["format_"] = "json"
     models = select(given, suffix)
     refuse_inputs(values.get("inputs") or (), models)
-    root = common_root(models) if values.get("output") is not None else None
+    output = values.get("output")
+    work = Verb(
+        verb, argument, values, None if output is None else targets_of(models, output)
+    )  # fmt: skip
     if shard is not None:
         number, count = read_shard(shard)
         models = models[number - 1 :: count]
-    if root is not None:
-        _keep_what_is_there(models, root, values, journal)
+    _keep_what_is_there(models, work, journal)
     sweep = Sweep(
-        Verb(verb, argument, values, root), models, jobs=jobs, dask=dask, journal=journal,
+        work, models, jobs=jobs, dask=dask, journal=journal,
         max_memory=max_memory, max_seconds=max_seconds,
     )  # fmt: skip
     watch = Watch(sweep)
@@ -216,23 +227,28 @@ def refuse_inputs(given: tuple[str, ...], models: list[str]) -> None:
         raise UsageError(f"{said}{refused.message}", hint=refused.hint)
 
 
-def target_of(model: str, root: str, folder: str) -> str:
-    """Where what is made of a model is written: to its place in another folder."""
-    inner = model[len(root) :].lstrip("/\\") if root else os.path.basename(model)
-    return beside(os.path.join(folder, os.path.relpath(inner, os.curdir)), ".xml")
+def _keep_what_is_there(models: list[str], work: Verb, journal: str | None) -> None:
+    """Refuse to write over files.
 
-
-def _keep_what_is_there(
-    models: list[str], root: str, values: Mapping[str, Any], journal: str | None
-) -> None:
-    """Refuse to write over files; those that a journal tells of are this verb's own."""
-    if values.get("force") or (journal and os.path.exists(journal) and os.path.getsize(journal)):
+    What the same verb wrote of these models, as the journal tells, is its own; so is what it was
+    at when it was ended, of which no journal tells.
+    """
+    if work.targets is None or work.values.get("force") or _has_begun(models, work, journal):
         return
     for model in models:
-        target = target_of(model, root, values["output"])
+        target = work.targets(model)
         for path in (target, beside(target)):
             if os.path.lexists(path):
                 raise UsageError(f"{path} is already there", hint="--force overwrites it")
+
+
+def _has_begun(models: list[str], work: Verb, journal: str | None) -> bool:
+    """Whether a journal tells of this verb and some of these models."""
+    if not journal or not os.path.lexists(journal):
+        return False
+    with Journal(journal) as kept:
+        known = {model for what, model, _ in kept.codes if what == work.label}
+    return not known.isdisjoint(models)
 
 
 class Watch:
@@ -296,8 +312,8 @@ class Verb:
     name: str
     model: str
     values: Mapping[str, Any] = field(hash=False)
-    #: The folder that all models are in, where each is written to its place in another.
-    root: str | None = None
+    #: Where what is made of each is written, if anything is.
+    targets: Targets | None = None
     #: It is the only one: what it prints is handed on as it is.
     is_alone: bool = False
 
@@ -328,8 +344,8 @@ class Verb:
         """Carry it out for the model of a path."""
         callback: Any = self._command().callback
         values = {**self.values, self.model: (path,) if callback.several else path}
-        if values.get("output") is not None and not self.is_alone:
-            values["output"] = target_of(path, self.root or "", values["output"])
+        if self.targets is not None:
+            values["output"] = self.targets(path)
             os.makedirs(os.path.dirname(values["output"]), exist_ok=True)
             values["force"] = True  # that nothing is lost was seen to when all began
         out, err = io.StringIO(), io.StringIO()

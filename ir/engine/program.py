@@ -154,7 +154,7 @@ class Program(Shown):
         return self._called(inputs, arrays)
 
     def anew(self, inputs: Inputs | None = None) -> Outputs:
-        """Run the model once, its variables begun anew: no call of another thread comes between."""
+        """Run the model once, its variables begun anew; no other thread comes in between."""
         return self._called(inputs, None, is_anew=True) if self.state.declared else self(inputs)
 
     def _called(

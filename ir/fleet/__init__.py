@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .archiving import savable as savable
     from .archiving import saved_names as saved_names
     from .batches import run_over as run_over
+    from .journal import Journal as Journal
     from .outcomes import Outcome as Outcome
     from .predictor import Predictor as Predictor
     from .selection import common_root as common_root
@@ -19,15 +20,19 @@ if TYPE_CHECKING:
     from .selection import select as select
     from .sweeping import Sweep as Sweep
     from .sweeping import sweep as sweep
+    from .targets import Targets as Targets
+    from .targets import targets_of as targets_of
 
 __getattr__, __dir__ = face(
     __name__,
     {
         "archiving": "savable saved_names",
         "batches": "run_over",
+        "journal": "Journal",
         "outcomes": "Outcome",
         "predictor": "Predictor",
         "selection": "common_root files_in is_pattern read_shard select",
         "sweeping": "Sweep sweep",
+        "targets": "Targets targets_of",
     },
 )
