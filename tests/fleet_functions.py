@@ -46,6 +46,28 @@ def misbehave(path: str) -> Any:
     return name
 
 
+def paced(path: str) -> str:
+    """Take the tenths of a second that the name of the file ends with."""
+    name = Path(path).stem
+    time.sleep(int(name.rpartition("_")[2]) / 10)
+    return name
+
+
+def leave_behind(path: str) -> str:
+    """Begin a process that outlives this one, where the name of the file says so."""
+    name = Path(path).stem
+    if name.startswith("left"):
+        process = os.fork()
+        if not process:
+            time.sleep(100)
+            os._exit(0)
+        Path(path).with_suffix(".pid").write_text(str(process))
+        if name == "left_hanging":
+            time.sleep(100)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return name
+
+
 def slowly(path: str) -> str:
     time.sleep(0.02)
     return Path(path).name

@@ -19,7 +19,7 @@ import fleet_functions
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
-from vinoir.ir.fleet import common_root, read_shard, select
+from vinoir.ir.fleet import common_root, read_shard, select, supervision
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 DIGITS = SAMPLES / "digits.xml"
@@ -90,6 +90,39 @@ def test_whatever_a_model_does_the_others_are_done(tmp_path: Path) -> None:
         assert (lines[name]["state"], lines[name]["result"]) == ("done", name)
     assert sweep.worst == 70
     assert sweep.states["crashed"] == 3
+
+
+@LINUX
+def test_who_ends_as_its_time_is_over_has_not_the_next_one_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "GRACE", 0.2)
+    end_task = supervision.Process.end_task
+
+    def end_late(process: supervision.Process) -> None:
+        time.sleep(0.5)
+        end_task(process)
+
+    monkeypatch.setattr(supervision.Process, "end_task", end_late)
+    # By then the slow one is done, and told; the next one is under way, or there is none.
+    names = ["a_0", "b_0", "c_0", "slow_5", "d_2", "e_0", "f_0"]
+    for paths in (touch(tmp_path, *names), touch(tmp_path, *names[:4])):
+        lines = by_name(ir.sweep(fleet_functions.paced, paths, jobs=1, max_seconds=0.1))
+        assert len(lines) == len(paths)
+        assert {line["state"] for line in lines.values()} == {"done"}
+
+
+@LINUX
+def test_what_a_task_leaves_behind_is_not_waited_for(tmp_path: Path) -> None:
+    began = time.monotonic()
+    paths = touch(tmp_path, "left", "a", "left_hanging", "b")
+    lines = by_name(ir.sweep(fleet_functions.leave_behind, paths, jobs=1, max_seconds=0.5))
+    assert {name: line["state"] for name, line in lines.items()} == {
+        "left": "crashed", "a": "done", "left_hanging": "overtime", "b": "done",
+    }  # fmt: skip
+    assert time.monotonic() - began < 30
+    for path in tmp_path.glob("*.pid"):
+        wait_for(lambda path=path: not is_running(int(path.read_text())))  # type: ignore[misc]
 
 
 def test_functions_that_others_cannot_import_are_refused_at_once(tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ class Process:
         self.given: deque[Numbered] = deque()
         self.since = 0.0
         self.is_ready = False
-        self.is_overdue = False
+        #: The task over which its time was up, from when it was ended till that is told.
+        self.overdue: int | None = None
         self.failures = 0
         self.child = 0
         self.start()
@@ -127,12 +128,17 @@ class Process:
 
     def end_task(self) -> None:
         """End what it is at; it tells when that has happened."""
-        self.is_overdue = True
-        with suppress(ProcessLookupError):
-            if self.child and self.child != self.popen.pid:
-                os.kill(self.child, signal.SIGKILL)
-            else:
-                self.popen.kill()
+        self.overdue = self.given[0][0]
+        if not self.end_child():
+            self.popen.kill()
+
+    def end_child(self) -> bool:
+        """End its child, if it has one, with all that this has begun."""
+        if not self.child or self.child == self.popen.pid:
+            return False
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.child, signal.SIGKILL)
+        return True
 
     def dismiss(self) -> None:
         """Give no more orders: what has nothing else to do ends."""
@@ -143,8 +149,11 @@ class Process:
     def close(self) -> None:
         """End it, and all that it has begun."""
         self.dismiss()
+        ended = None
         with suppress(subprocess.TimeoutExpired):
-            self.popen.wait(FAREWELL)
+            ended = self.popen.wait(FAREWELL)
+        if ended != 0:  # it could not see to its child
+            self.end_child()
         with suppress(ProcessLookupError, PermissionError):
             if os.name == "posix":
                 os.killpg(self.popen.pid, signal.SIGKILL)
@@ -237,7 +246,7 @@ class Crew:
         """Seconds until a process is to be ended; None where none is."""
         if self.max_seconds is None:
             return None
-        times = [p.since for p in self._processes if p.given and not p.is_overdue]
+        times = [p.since for p in self._processes if p.given and p.overdue is None]
         if not times:
             return None
         return max(min(times) + self.max_seconds + GRACE - time.monotonic(), 0.0)
@@ -247,7 +256,7 @@ class Crew:
             return
         begun = time.monotonic() - self.max_seconds - GRACE
         for process in self._processes:
-            if process.given and not process.is_overdue and process.since <= begun:
+            if process.given and process.overdue is None and process.since <= begun:
                 process.end_task()
 
     def _heard(
@@ -262,6 +271,8 @@ class Crew:
             number, _ = process.given.popleft()
             outcome = Outcome(**message["done"])
             process.since = time.monotonic()
+            if process.overdue is not None:
+                process.is_ready = False  # done in the moment in which it was ended
             self._seconds += 0.1 * (max(outcome.seconds, 1e-6) - self._seconds)
             yield number, outcome
         elif "died" in message or "gone" in message:
@@ -272,25 +283,23 @@ class Crew:
     ) -> Iterator[tuple[int, Outcome]]:
         """Find out what a process died of, and hand the rest of its tasks to others."""
         was_ready, process.is_ready = process.is_ready, False
-        if process.given:
+        overdue, process.overdue = process.overdue, None
+        if process.given and overdue in (None, process.given[0][0]):
             number, task = process.given.popleft()
-            if process.is_overdue:
-                yield number, Outcome(
-                    LimitError.exit_code, "overtime",
-                    error=f"more than {self.max_seconds:g} seconds are wanted",
-                    seconds=round(time.monotonic() - process.since, 6),
-                )  # fmt: skip
+            seconds = round(time.monotonic() - process.since, 6)
+            if overdue is not None:
+                error = f"more than {self.max_seconds:g} seconds are wanted"
+                yield number, Outcome(LimitError.exit_code, "overtime", None, error, seconds)
             elif self._deaths[number]:
-                yield number, Outcome(
-                    70, "crashed", error=_cause(message),
-                    seconds=round(time.monotonic() - process.since, 6),
-                )  # fmt: skip
+                yield number, Outcome(70, "crashed", None, _cause(message), seconds)
             else:
                 self._deaths[number] += 1
                 again.append((number, task))
-            again.extendleft(reversed(process.given))
-            process.given.clear()
-        process.is_overdue = False
+        again.extendleft(reversed(process.given))
+        process.given.clear()
+        if "gone" in message:
+            process.end_child()  # of which nobody else would take care
+        process.child = 0
         if "gone" in message:
             process.failures += not was_ready
             if process.failures >= BIRTHS:

@@ -18,9 +18,10 @@ import pickle
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .outcomes import Function, Outcome, outcome_of
@@ -123,10 +124,9 @@ def _keep_a_child(serve: Callable[[], None], orders: int, answers: int) -> None:
     gc.collect()
     gc.freeze()  # what is shared with the children stays shared
     while True:
-        alive, held_by_child = os.pipe()
         pid = os.fork()
         if not pid:
-            os.close(alive)
+            os.setpgid(0, 0)
             try:
                 serve()
             except (BrokenPipeError, KeyboardInterrupt):
@@ -135,13 +135,16 @@ def _keep_a_child(serve: Callable[[], None], orders: int, answers: int) -> None:
                 sys.stdout.flush()
                 sys.stderr.flush()
                 os._exit(0)
-        os.close(held_by_child)
+        with suppress(OSError):  # whichever of the two is sooner
+            os.setpgid(pid, pid)
+        alive, waiting = _watched(pid)
         watched = select.poll()
         watched.register(orders, 0)  # of its end it tells unasked
         watched.register(alive, select.POLLIN)
         ended = {file for file, _ in watched.poll()}
-        if alive not in ended:
-            os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)  # also what it has begun and left behind
+        waiting.join()
         os.close(alive)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if orders in ended:
@@ -149,6 +152,22 @@ def _keep_a_child(serve: Callable[[], None], orders: int, answers: int) -> None:
         # The child may have been ended in the middle of a line.
         os.write(answers, b"\n")
         _say(answers, {"died": status})
+
+
+def _watched(pid: int) -> tuple[int, threading.Thread]:
+    """A file that ends with a process, and the thread that waits for it.
+
+    A pipe whose other end the process holds would end with the last that it has forked.
+    """
+    alive, held = os.pipe()
+
+    def wait() -> None:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        os.close(held)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    return alive, waiting
 
 
 if __name__ == "__main__":
