@@ -105,7 +105,7 @@ def test_who_ends_as_its_time_is_over_has_not_the_next_one_blamed(
 
     monkeypatch.setattr(supervision.Process, "end_task", end_late)
     # By then the slow one is done, and told; the next one is under way, or there is none.
-    names = ["a_0", "b_0", "c_0", "slow_5", "d_2", "e_0", "f_0"]
+    names = ["a_0", "b_0", "c_0", "slow_5", "d_4", "e_0", "f_0"]
     for paths in (touch(tmp_path, *names), touch(tmp_path, *names[:4])):
         lines = by_name(ir.sweep(fleet_functions.paced, paths, jobs=1, max_seconds=0.1))
         assert len(lines) == len(paths)
