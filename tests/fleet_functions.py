@@ -53,6 +53,10 @@ def paced(path: str) -> str:
     return name
 
 
+def scaled(factor: float, path: str) -> float:
+    return factor * len(Path(path).stem)
+
+
 def leave_behind(path: str) -> str:
     """Begin a process that outlives this one, where the name of the file says so."""
     name = Path(path).stem

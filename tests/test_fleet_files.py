@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fleet_functions
+import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
@@ -39,7 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def small(name: str = "m", kind: str = "Exp") -> ir.Model:
     builder = ir.Builder(name)
-    x = builder.parameter("x", "f32", "2")
+    x = builder.parameter("x", "f32", "1,2")
     builder.result(builder.add(kind, "opset1", [x]), name="y")
     return builder.model()
 
@@ -99,3 +102,68 @@ def test_a_journal_of_something_else_lets_nothing_be_overwritten(here: Path, cal
     Path("j.jsonl").write_text("".join(rows[:-1]))
     code, lines, _ = call(*words, "j.jsonl")
     assert (code, len(lines)) == (0, 1)
+
+
+def test_what_had_too_little_is_done_again_with_more(here: Path, call: Call) -> None:
+    words = ("run", "a/m.xml", "--jobs", 1, "--journal", "j.jsonl")
+    assert call(*words, "--max-seconds", 1e-6)[1][0]["state"] == "overtime"
+    for less in (1e-6, 1e-7):
+        assert call(*words, "--max-seconds", less)[:2] == (4, [])
+    for more in (("--max-seconds", 600), ()):
+        rows = Path("j.jsonl").read_text()
+        (line,) = call(*words, *more)[1]
+        assert (line["state"], "limit" in line) == ("done", False)
+        assert call(*words, "--max-seconds", 1e-6)[:2] == (0, [])
+        Path("j.jsonl").write_text(rows)
+
+
+@pytest.mark.parametrize("given", ["x=x.npy", "x=given/", "x=given/*.npy"])
+def test_a_journal_tells_of_inputs_as_they_were(here: Path, call: Call, given: str) -> None:
+    def put(values: list[float]) -> None:
+        for path in ("x.npy", "given/x.npy"):
+            np.save(path, np.array([values], np.float32))
+
+    Path("given").mkdir()
+    words = ("run", "a", "--jobs", 1, "--journal", "j.jsonl", "-i", given)
+    put([1, 2])
+    assert [len(call(*words)[1]) for _ in range(2)] == [1, 0]
+    put([3, 4])
+    (line,) = call(*words)[1]
+    assert line["state"] == "done"
+
+
+def test_a_function_with_values_is_another_function(here: Path) -> None:
+    def known(function: Any) -> int:
+        sweep = ir.sweep(function, ["a/m.xml"], jobs=1, journal="j.jsonl")
+        assert len(list(sweep)) + sweep.known == 1
+        return sweep.known
+
+    two, three = (functools.partial(fleet_functions.scaled, factor) for factor in (2, 3))
+    again = functools.partial(fleet_functions.scaled, 2)
+    assert [known(each) for each in (two, again, three, two)] == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"model": "a/m.xml", "what": "check", "file": [], "state": "done", "code": 1e999}',
+        '{"model": ["a"], "what": "check", "file": [], "state": "done", "code": 0}',
+        '{"model": "a", "what": "check", "file": [], "state": "done", "code": 0, "limit": []}',
+        "[" * 100_000,
+        "[]",
+    ],
+)
+def test_a_line_that_is_none_of_a_journal_is_told(here: Path, call: Call, line: str) -> None:
+    Path("j.jsonl").write_text(line + "\n")
+    code, lines, err = call("check", "a", "--jobs", 1, "--journal", "j.jsonl")
+    assert (code, lines) == (2, [])
+    assert "j.jsonl:1: error: is no journal" in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices have names")
+def test_a_journal_is_an_ordinary_file(here: Path, call: Call) -> None:
+    os.mkfifo("pipe")
+    for path in ("pipe", "/dev/zero", "/dev/full"):
+        code, lines, err = call("check", "a", "--jobs", 1, "--journal", path)
+        assert (code, lines) == (2, [])
+        assert "is no journal, it is not an ordinary file" in err

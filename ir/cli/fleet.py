@@ -7,6 +7,8 @@ other processes, as with ``--format json``, and a line of JSON is printed for ea
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import io
 import json
 import os
@@ -34,7 +36,7 @@ from ..fleet import (
     select,
     targets_of,
 )
-from ..storage import beside
+from ..storage import beside, is_url
 from .options import STDIN, limit_options, pairs
 from .output import note
 
@@ -247,7 +249,7 @@ def _has_begun(models: list[str], work: Verb, journal: str | None) -> bool:
     if not journal or not os.path.lexists(journal):
         return False
     with Journal(journal) as kept:
-        known = {model for what, model, _ in kept.codes if what == work.label}
+        known = {model for what, model, _ in kept.known if what == work.label}
     return not known.isdisjoint(models)
 
 
@@ -305,6 +307,24 @@ class Watch:
 _SILENT = ("format_", "force", "max_memory", "max_seconds")
 
 
+def marks(value: object) -> list[tuple[str, int, int]]:
+    """Names, sizes and times of the files that an option names, alone or as NAME=FILE."""
+    if isinstance(value, (tuple, list)):
+        return [mark for each in value for mark in marks(each)]
+    if not isinstance(value, str):
+        return []
+    found = []
+    for word in (value, value.partition("=")[2]):
+        if is_url(word) or not word:
+            continue
+        inner = os.path.join(glob.escape(word), "*") if os.path.isdir(word) else word
+        for path in sorted({*glob.glob(inner, recursive=True), inner}):
+            if os.path.isfile(path):
+                status = os.stat(path)
+                found.append((path, status.st_size, status.st_mtime_ns))
+    return found
+
+
 @dataclass(frozen=True)
 class Verb:
     """A verb with its options, done to one model at a time; its answer is what it prints."""
@@ -325,6 +345,9 @@ class Verb:
             for name, value in sorted(self.values.items())
             if value not in (None, False, (), "") and name not in _SILENT
         }
+        read = [mark for name, value in kept.items() if name != "output" for mark in marks(value)]
+        if read:
+            kept["files"] = hashlib.blake2b(repr(read).encode(), digest_size=8).hexdigest()
         return f"{self.name} {json.dumps(kept)}" if kept else self.name
 
     def prepare(self) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
@@ -13,6 +14,27 @@ from ...schemas import UsageError, Where
 
 #: What tells one task from another: what is done, the model, its files' sizes and times.
 Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a journal tells of a task."""
+
+    code: int
+    state: str = "done"
+    #: The seconds or bytes that were too few; None where there was no limit.
+    limit: float | None = None
+
+    def is_final(self, max_seconds: float | None, max_memory: float | None) -> bool:
+        """Whether it would end so within these limits, too."""
+        if self.state not in LIMITED or self.limit is None:
+            return True
+        now = max_seconds if self.state == "overtime" else max_memory
+        return now is not None and now <= self.limit
+
+
+#: What came of a task that wanted more than it was allowed.
+LIMITED = ("overtime", "memory")
 
 
 def key_of(line: dict[str, Any]) -> Key:
@@ -29,6 +51,10 @@ class Journal:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = os.fspath(path)
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            raise UsageError(  # a pipe would be waited at, a device read for ever
+                "is no journal, it is not an ordinary file", Where(self.path), "give another name"
+            )
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         try:
             self._file = os.open(self.path, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
@@ -38,7 +64,7 @@ class Journal:
             ) from None
         try:
             _lock(self._file, self.path)
-            self.codes = self._read()
+            self.known = self._read()
         except BaseException:
             self._close()
             raise
@@ -57,9 +83,9 @@ class Journal:
         finally:
             os.close(self._file)
 
-    def _read(self) -> dict[Key, int]:
-        """The exit code of each task that is done."""
-        codes: dict[Key, int] = {}
+    def _read(self) -> dict[Key, Known]:
+        """What came of each task that is done."""
+        known: dict[Key, Known] = {}
         whole = 0
         with open(self._file, "rb", closefd=False) as file:
             for number, line in enumerate(file, 1):
@@ -69,13 +95,16 @@ class Journal:
                     break
                 try:
                     row = json.loads(line)
-                    codes[key_of(row)] = int(row["code"])
-                except (ValueError, KeyError, TypeError):
+                    key = key_of(row)
+                    limit = row.get("limit", 0)  # an older line may have had any
+                    limit = None if limit is None else float(limit)
+                    known[key] = Known(int(row["code"]), row["state"], limit)
+                except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
                     raise self._foreign(number) from None
                 whole += len(line)
         if whole < os.fstat(self._file).st_size:
             os.ftruncate(self._file, whole)
-        return codes
+        return known
 
     def _foreign(self, number: int) -> UsageError:
         return UsageError(

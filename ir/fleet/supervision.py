@@ -44,13 +44,14 @@ def packed_setup(function: Function, max_memory: int | None) -> str:
     return json.dumps(
         {
             "path": sys.path,
-            "function": base64.b64encode(_pickled(function)).decode("ascii"),
+            "function": base64.b64encode(pickled(function)).decode("ascii"),
             "max_memory": max_memory,
         }
     )
 
 
-def _pickled(function: Function) -> bytes:
+def pickled(function: Function) -> bytes:
+    """A function as other processes are given it."""
     if getattr(function, "__module__", None) == "__main__":
         # Another process has another __main__.
         try:

@@ -8,21 +8,24 @@ Example::
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from os import PathLike
+from types import ModuleType as Module
 from typing import Any
 
 from ...schemas import UsageError
 from ..engine import core_count
 from ..storage import beside, is_url, url_mark
-from .journal import Journal, Key, key_of
+from .journal import LIMITED, Journal, Key, Known, key_of
 from .outcomes import Function, Outcome, Task
 from .selection import read_shard, select
-from .supervision import Crew, packed_setup
+from .supervision import Crew, packed_setup, pickled
 
 
 class Sweep:
@@ -45,7 +48,7 @@ class Sweep:
         self.jobs = core_count() if jobs is None else jobs
         if self.jobs < 1:
             raise UsageError(f"jobs is {jobs}, the least is 1")
-        self.dask, self.max_seconds = dask, max_seconds
+        self.dask, self.max_seconds, self.max_memory = dask, max_seconds, max_memory
         self._setup = packed_setup(function, max_memory)
         #: How many came to which end, and the highest exit code, those of the journal among them.
         self.states = Counter[str]()
@@ -62,30 +65,38 @@ class Sweep:
             journal = None
             if self.journal is not None:
                 journal = stack.enter_context(Journal(self.journal))
-            todo = list(self._todo({} if journal is None else journal.codes))
+            todo = list(self._todo({} if journal is None else journal.known))
             results = outcomes(
                 self._setup, [model for model, _ in todo], self.jobs, self.dask, self.max_seconds
             )
             stack.enter_context(closing(results))
             for number, outcome in results:
                 model, file = todo[number]
-                line = line_of(model, self.what, file, outcome)
+                line = self._line(model, file, outcome)
                 if journal is not None:
                     journal.write(json.dumps(line))
                 self.states[outcome.state] += 1
                 self.worst = max(self.worst, outcome.code)
                 yield line
 
-    def _todo(self, codes: dict[Key, int]) -> Iterator[tuple[str, list[Any]]]:
-        """The models that the journal does not have as they are now."""
+    def _line(self, model: str, file: list[Any], outcome: Outcome) -> dict[str, Any]:
+        """The line of one model."""
+        line = {"model": model, "what": self.what, "file": file, **outcome.to_json()}
+        if outcome.state in LIMITED:
+            timed = outcome.state == "overtime"
+            line["limit"] = self.max_seconds if timed else self.max_memory
+        return line
+
+    def _todo(self, known: dict[Key, Known]) -> Iterator[tuple[str, list[Any]]]:
+        """The models that the journal does not have as they are now, within these limits."""
         for model in self.models:
             file = mark_of(model, remote=self.journal is not None)
-            code = codes.get((self.what, model, json.dumps(file)))
-            if code is None:
+            found = known.get((self.what, model, json.dumps(file)))
+            if found is None or not found.is_final(self.max_seconds, self.max_memory):
                 yield model, file
             else:
                 self.known += 1
-                self.worst = max(self.worst, code)
+                self.worst = max(self.worst, found.code)
 
 
 def sweep(
@@ -102,14 +113,16 @@ def sweep(
     """Do something to many models; a line (a dictionary) for each, in the order of their ends.
 
     A line has ``model``, ``what``, ``file`` (sizes and times), ``code`` (an exit code), ``state``
-    (done, refused, crashed, overtime, memory), ``seconds``, ``result`` and ``error``.
+    (done, refused, crashed, overtime, memory), ``seconds``, ``result`` and ``error``, and of what
+    wanted more than is allowed the ``limit``.
 
     Args:
         function: What takes a path and answers with what JSON has, or with a report: ``ir.check``.
         models: Paths, folders (all .xml in them), patterns such as ``models/**/*.xml``, or URLs.
         jobs: How many processes; None for as many as there are cores.
         dask: The address of a Dask scheduler, or ``local`` for a cluster of ``jobs`` processes.
-        journal: A file of lines: models it has, unchanged since, are not done again.
+        journal: A file of lines: models it has, unchanged since, are not done again, unless they
+            may take more now than they were allowed.
         shard: A part of the models, such as ``3/16``, each of which is in one part.
         max_seconds: A model that takes longer has that as its outcome.
         max_memory: Bytes that one model may take, on Linux; more is its outcome.
@@ -139,15 +152,19 @@ def outcomes(
             yield from cluster.run(tasks)
 
 
-def line_of(model: str, what: str, file: list[Any], outcome: Outcome) -> dict[str, Any]:
-    """The line of one model."""
-    return {"model": model, "what": what, "file": file, **outcome.to_json()}
-
-
 def name_of(function: Function) -> str:
-    """What a function does, in a word."""
+    """What a function does, in a word, with a digest of what it holds, if it holds anything."""
     label = getattr(function, "label", None)
-    return label if isinstance(label, str) else getattr(function, "__qualname__", repr(function))
+    if isinstance(label, str):
+        return label
+    bare = function.func if isinstance(function, partial) else function
+    name = str(getattr(bare, "__qualname__", type(bare).__qualname__))
+    holder = getattr(function, "__self__", None)
+    if hasattr(function, "__qualname__") and (
+        holder is None or isinstance(holder, (type, Module))
+    ):
+        return name
+    return f"{name} {hashlib.blake2b(pickled(function), digest_size=8).hexdigest()}"
 
 
 def mark_of(model: str, *, remote: bool) -> list[Any]:
