@@ -7,10 +7,11 @@ person goes through :func:`printable`.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: Characters that are printed of a name, and of a whole sentence.
 LONGEST_NAME, LONGEST_LINE = 200, 4000
@@ -91,3 +92,14 @@ __all__ = [
     "printable_name",
     "shown",
 ]
+
+
+def json_value(value: Any) -> Any:
+    """A value without the numbers that JSON has no spelling for: they become words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {key: json_value(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(inner) for inner in value]
+    return value

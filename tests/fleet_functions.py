@@ -57,6 +57,10 @@ def scaled(factor: float, path: str) -> float:
     return factor * len(Path(path).stem)
 
 
+def nothing(path: str) -> list[float]:
+    return [float("nan"), -float("inf")]
+
+
 def leave_behind(path: str) -> str:
     """Begin a process that outlives this one, where the name of the file says so."""
     name = Path(path).stem

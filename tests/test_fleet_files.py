@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
-from vinoir.ir.fleet import targets_of
+from vinoir.ir.fleet import select, targets_of
 
 Call = Callable[..., tuple[int, list[Any], str]]
 
@@ -167,3 +167,68 @@ def test_a_journal_is_an_ordinary_file(here: Path, call: Call) -> None:
         code, lines, err = call("check", "a", "--jobs", 1, "--journal", path)
         assert (code, lines) == (2, [])
         assert "is no journal, it is not an ordinary file" in err
+
+
+def none_else(text: str) -> float:
+    raise AssertionError(f"{text} is no JSON")
+
+
+def test_numbers_that_json_lacks_are_words(here: Path, call: Call) -> None:
+    ir.write(small(kind="Log"), "log.xml")
+    for number in range(2):
+        np.save(f"x{number}.npy", np.array([[-1, number]], np.float32))
+    with pytest.raises(SystemExit):
+        main(["run", "log.xml", "-i", "x=x*.npy", "--out", "y.jsonl", "--jobs", "1"])
+    rows = Path("y.jsonl").read_text().splitlines()
+    lines = [json.loads(row, parse_constant=none_else) for row in rows]
+    assert [line["result"]["y"] for line in lines] == [[["NaN", "-Infinity"]], [["NaN", 0.0]]]
+    (line,) = ir.sweep(fleet_functions.nothing, ["log.xml"], jobs=1, journal="j.jsonl")
+    assert np.isnan(line["result"][0])
+    kept = json.loads(Path("j.jsonl").read_text(), parse_constant=none_else)
+    assert kept == line | {"result": ["NaN", "-Infinity"]}
+
+
+def test_inputs_are_taken_in_the_order_of_their_numbers(here: Path, call: Call) -> None:
+    ir.write(small(), "m.xml")
+    for number in range(11):
+        np.save(f"x{number}.npy", np.full((1, 2), number, np.float32))
+    assert call("run", "m.xml", "-i", "x=x*.npy", "--out", "y.npz", "--jobs", 2)[0] == 0
+    with np.load("y.npz") as found:
+        np.testing.assert_allclose(found["y"][:, 0], np.exp(np.arange(11)), rtol=1e-5)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need a right of their own elsewhere")
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_files_have_one_name_whatever_links_lead_to_them(
+    here: Path, monkeypatch: pytest.MonkeyPatch, is_turned: bool
+) -> None:
+    looked = os.scandir
+
+    class Turned:
+        """The entries of a folder, in one order or the other."""
+
+        def __init__(self, path: str) -> None:
+            with looked(path) as entries:
+                self.entries = iter(sorted(entries, key=lambda x: x.name, reverse=is_turned))
+
+        def __enter__(self) -> Iterator[os.DirEntry[str]]:
+            return self.entries
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def __iter__(self) -> Iterator[os.DirEntry[str]]:
+            return self.entries
+
+        def __next__(self) -> os.DirEntry[str]:
+            return next(self.entries)
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(os, "scandir", Turned)
+    for name, goal in (("alink", "b"), ("zlink", "b"), ("b/back", "..")):
+        os.symlink(goal, name)
+    elsewhere = here.parent / f"elsewhere{is_turned}"
+    shutil.copytree("a", elsewhere)
+    os.symlink(elsewhere, "c")
+    os.symlink(elsewhere, "b/c")
+    assert select(["."]) == ["./a/m.xml", "./b/m.xml", "./c/m.xml"]

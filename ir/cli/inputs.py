@@ -15,6 +15,7 @@ from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import random_of
 from ..document import Layer, Model, by_input, named_inputs
 from ..execution import fill, is_filling
+from ..fleet import by_number
 from ..optional import optional
 from .archive import load_arrays
 from .options import STDIN
@@ -241,12 +242,7 @@ def _files(word: str) -> list[str] | None:
         return None
     if not found:
         raise UsageError(f"{word} {what}")
-    return sorted(found, key=_natural)
-
-
-def _natural(path: str) -> list[tuple[int, str]]:
-    """An order in which 10 comes after 9."""
-    return [(int(part) if part.isdecimal() else -1, part) for part in re.split(r"(\d+)", path)]
+    return sorted(found, key=by_number)
 
 
 def _stems(files: Sequence[str]) -> list[str]:

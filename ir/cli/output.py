@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any, Literal
 
 import click
 
-from ...schemas.printing import printable
+from ...schemas.printing import json_value, printable
 
 #: Characters of one cell of a table.
 LONGEST_CELL = 500
@@ -99,19 +98,8 @@ def print_json(verb: str, content: Mapping[str, Any]) -> None:
 
 def say_json(content: Mapping[str, Any]) -> None:
     """Print an object as JSON in plain ASCII: what is not printable is escaped as JSON has it."""
-    text = json.dumps(plain(content), indent=2, default=str, allow_nan=False)
+    text = json.dumps(json_value(content), indent=2, default=str, allow_nan=False)
     click.echo(text.replace("\x7f", "\\u007f"))
-
-
-def plain(value: Any) -> Any:
-    """A value without the numbers that JSON has no spelling for: they become words."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    return value
 
 
 def shape_of(sizes: Iterable[object]) -> str:

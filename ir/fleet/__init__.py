@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .journal import Journal as Journal
     from .outcomes import Outcome as Outcome
     from .predictor import Predictor as Predictor
+    from .selection import by_number as by_number
     from .selection import common_root as common_root
     from .selection import files_in as files_in
     from .selection import is_pattern as is_pattern
@@ -31,7 +32,7 @@ __getattr__, __dir__ = face(
         "journal": "Journal",
         "outcomes": "Outcome",
         "predictor": "Predictor",
-        "selection": "common_root files_in is_pattern read_shard select",
+        "selection": "by_number common_root files_in is_pattern read_shard select",
         "sweeping": "Sweep sweep",
         "targets": "Targets targets_of",
     },

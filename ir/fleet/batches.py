@@ -19,12 +19,14 @@ from typing import IO, Any, Protocol, Self
 import numpy as np
 
 from ...schemas import Array, IRError, UsageError, Where
+from ...schemas.printing import json_value
 from ..engine import core_count
 from ..optional import optional
 from ..storage import refuse_special, unwritable
 from .archiving import savable, saved_names
 from .outcomes import Outcome
 from .predictor import Predictor
+from .selection import by_number
 from .supervision import packed_setup
 from .sweeping import outcomes
 
@@ -82,7 +84,9 @@ def match(inputs: Mapping[str, str]) -> list[dict[str, str]]:
     found: dict[str, list[str]] = {}
     for name, pattern in inputs.items():
         files = (
-            [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+            [pattern]
+            if os.path.exists(pattern)
+            else sorted(glob.glob(pattern, recursive=True), key=by_number)
         )
         if not files:
             raise UsageError(f'no file is like {pattern} (input "{name}")')
@@ -200,7 +204,8 @@ class Lines:
         """Write a line."""
         outputs = {name: unpacked(text).tolist() for name, text in (outcome.result or {}).items()}
         facts = outcome.to_json() | {"result": outputs if outcome.state == "done" else None}
-        self._file.write(json.dumps({"inputs": files, **facts}) + "\n")
+        line = json_value({"inputs": files, **facts})
+        self._file.write(json.dumps(line, allow_nan=False) + "\n")
 
     def finish(self) -> None:
         """Give it its name."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+import re
+from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from os import PathLike
@@ -54,13 +56,19 @@ def files_in(folder: str, suffix: str = ".xml") -> list[str]:
     """
     found: list[str] = []
     seen: set[tuple[int, int]] = set()
-    for place, folders, files in os.walk(folder, onerror=_refuse_closed, followlinks=True):
-        status = os.stat(place)
-        if (status.st_dev, status.st_ino) in seen:
-            folders.clear()  # a link leads back
-            continue
-        seen.add((status.st_dev, status.st_ino))
-        found += [os.path.join(place, file) for file in files if file.lower().endswith(suffix)]
+    # Links come last, and all in order: on every machine a file has the same name.
+    waiting = deque([folder])
+    while waiting:
+        for place, folders, files in os.walk(waiting.popleft(), onerror=_refuse_closed):
+            status = os.stat(place)
+            if (status.st_dev, status.st_ino) in seen:
+                folders.clear()  # another link led here
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            folders.sort()
+            inner = [os.path.join(place, name) for name in folders]
+            waiting += filter(os.path.islink, inner)
+            found += [os.path.join(place, file) for file in files if file.lower().endswith(suffix)]
     if not found:
         raise UsageError(f"{folder} is a folder without {suffix} files")
     return sorted(found)
@@ -72,6 +80,11 @@ def _refuse_closed(error: OSError) -> None:
         Where(None if error.filename is None else os.fspath(error.filename)),
         "let it be read, or give the folders and files beside it",
     ) from None
+
+
+def by_number(path: str) -> list[tuple[int, str]]:
+    """A key of an order in which 10 comes after 9."""
+    return [(int(part) if part.isdecimal() else -1, part) for part in re.split(r"(\d+)", path)]
 
 
 def common_root(paths: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from types import ModuleType as Module
 from typing import Any
 
 from ...schemas import UsageError
+from ...schemas.printing import json_value
 from ..engine import core_count
 from ..storage import beside, is_url, url_mark
 from .journal import LIMITED, Journal, Key, Known, key_of
@@ -74,7 +75,7 @@ class Sweep:
                 model, file = todo[number]
                 line = self._line(model, file, outcome)
                 if journal is not None:
-                    journal.write(json.dumps(line))
+                    journal.write(json.dumps(json_value(line), allow_nan=False))
                 self.states[outcome.state] += 1
                 self.worst = max(self.worst, outcome.code)
                 yield line
