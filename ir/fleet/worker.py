@@ -137,7 +137,7 @@ def _keep_a_child(serve: Callable[[], None], orders: int, answers: int) -> None:
                 os._exit(0)
         with suppress(OSError):  # whichever of the two is sooner
             os.setpgid(pid, pid)
-        alive, waiting = _watched(pid)
+        alive, waiting, statuses = _watched(pid)
         watched = select.poll()
         watched.register(orders, 0)  # of its end it tells unasked
         watched.register(alive, select.POLLIN)
@@ -146,7 +146,7 @@ def _keep_a_child(serve: Callable[[], None], orders: int, answers: int) -> None:
             os.killpg(pid, signal.SIGKILL)  # also what it has begun and left behind
         waiting.join()
         os.close(alive)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        status = os.waitstatus_to_exitcode(statuses[0] if statuses else os.waitpid(pid, 0)[1])
         if orders in ended:
             return
         # The child may have been ended in the middle of a line.
@@ -154,20 +154,24 @@ def _keep_a_child(serve: Callable[[], None], orders: int, answers: int) -> None:
         _say(answers, {"died": status})
 
 
-def _watched(pid: int) -> tuple[int, threading.Thread]:
-    """A file that ends with a process, and the thread that waits for it.
+def _watched(pid: int) -> tuple[int, threading.Thread, list[int]]:
+    """A file that ends with a process, the thread that waits for it, and its status in the end.
 
     A pipe whose other end the process holds would end with the last that it has forked.
     """
     alive, held = os.pipe()
+    statuses: list[int] = []
 
     def wait() -> None:
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        if hasattr(os, "waitid"):  # its number stays its own for as long as nobody has its status
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        else:  # macOS before Python 3.13
+            statuses.append(os.waitpid(pid, 0)[1])
         os.close(held)
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    return alive, waiting
+    return alive, waiting, statuses
 
 
 if __name__ == "__main__":
