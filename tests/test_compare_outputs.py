@@ -9,7 +9,7 @@ import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
 from vinoir.ir.comparing.constants import distance
-from vinoir.ir.comparing.rounding import error, same_bits
+from vinoir.ir.comparing.rounding import error, same_bits, too_far
 from vinoir.schemas import UsageError
 
 
@@ -220,3 +220,21 @@ def test_numbers_that_openvino_cannot_hand_out_are_no_fault(kind: str, values: n
     found = ir.compare(net.model(), "openvino", [values])
     assert not found, str(found)
     assert len(found.steps) == 2
+
+
+def test_a_model_that_only_hands_on_a_variable_has_nothing_to_compare() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2,))
+    words = {"variable_id": "v", "variable_type": "f32", "variable_shape": "2"}
+    net.result(net.add("ReadValue", "opset6", [x], **words))
+    net.add("Assign", "opset6", [x], variable_id="v")
+    found = ir.compare(net.model(), "openvino")
+    assert not found
+    assert found.uncompared == []
+
+
+def test_integers_against_what_is_no_number() -> None:
+    whole, other = np.array([2**60, 1]), np.float32([np.nan, 1])
+    assert error(whole, other) == error(other, whole) == np.inf
+    assert too_far(whole, other, 1e-3).tolist() == [0]
+    assert error(whole, whole + np.array([1024, 0])) > 0

@@ -238,7 +238,7 @@ def _to_compare(model: Model) -> list[Layer]:
     return [
         layer
         for layer in model.order()
-        if layer.type not in ("Parameter", "Result")
+        if layer.type not in ("Parameter", "Result", "ReadValue", "Assign")
         and layer.id not in fixed
         and not (layer.op is not None and layer.op.is_random)
     ]

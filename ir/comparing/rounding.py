@@ -163,7 +163,7 @@ def error(found: Array, wanted: Array) -> float:
     """The largest difference, relative to the value there and the root of the mean square."""
     if found.shape != wanted.shape:
         return float("inf")
-    if _is_beyond(found) or _is_beyond(wanted):
+    if _are_beyond(found, wanted):
         return _exact_error(found, wanted)
     if found.dtype.kind == "T" or wanted.dtype.kind == "T":
         return 0.0 if np.array_equal(plain_texts(found), plain_texts(wanted)) else float("inf")
@@ -184,6 +184,12 @@ def error(found: Array, wanted: Array) -> float:
             relative = off / np.where(size > 0, size, 1.0)
             worst = max(worst, float(relative.max(initial=0.0)))
     return worst
+
+
+def _are_beyond(found: Array, wanted: Array) -> bool:
+    """Whether both are integers, and there are some that are to be told apart exactly."""
+    whole = found.dtype.kind in "iu" and wanted.dtype.kind in "iu"
+    return whole and (_is_beyond(found) or _is_beyond(wanted))
 
 
 def _is_beyond(array: Array) -> bool:
@@ -246,7 +252,7 @@ def too_far(found: Array, wanted: Array, allowed: float) -> Array:
     """Where in the flat array values are farther apart than is allowed, as ``error`` has it."""
     rows, start = [], 0
     level = _level(found, wanted)
-    if _is_beyond(found) or _is_beyond(wanted):
+    if _are_beyond(found, wanted):
         off = _apart(found, wanted).reshape(-1)
         return np.flatnonzero(off > allowed * (np.abs(real(wanted)).reshape(-1) + level))
     with np.errstate(all="ignore"):
