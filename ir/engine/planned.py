@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
 from weakref import finalize
 
 import numpy as np
 
-from ...layers.budget import budget, require
+from ...layers.budget import require
 from ...layers.memory import without_collection
 from ...schemas import Array
 from ..execution import State, Variables
@@ -22,7 +21,7 @@ from .kernels import Scratch, lay_out_weights, steps_of
 from .memory import Direct, InTurn, direct_values, lay_out, private, straight_copy, together
 from .outside import Outside, take_in
 from .passes import optimize
-from .plan import CONVOLUTIONS, POOLINGS, TRANSPOSED, Node, Plan, Value, work
+from .plan import POOLINGS, Node, Plan, Value, work
 from .short import Short
 from .trials import FEWER, Trials
 from .workers import HelpersLostError, Part, Team, Threads, can_fork, hire, shared
@@ -36,8 +35,6 @@ OBJECTS = 1 << 13
 OF_A_PLACE, LONG = 16, 1 << 24
 #: Bytes that laid out weights may take beyond their own, and a third of the arena.
 ALLOWANCE = 32 << 20
-#: What brings weights into an order of its own.
-_ORDERED = CONVOLUTIONS | TRANSPOSED | {"MatMul"}
 
 
 @dataclass
@@ -276,22 +273,9 @@ def _check_axes(plan: Plan) -> None:
                 require(OF_A_PLACE * longest)
 
 
-def _keep_weights(plan: Plan) -> None:
-    """Count the weights that products and convolutions bring into an order of their own."""
-    weights = {
-        value: 4 * prod(value.shape)
-        for node in plan.nodes
-        if node.kind in _ORDERED and node.integers is None
-        for value in node.inputs
-        if value.constant is not None
-    }
-    budget().keep(sum(weights.values()))
-
-
 def ready(plan: Plan, threads: int, *, fork: bool, hurry: Hurry | None = None) -> Planned:
     """A plan that can be called, be it made in a hurry."""
     _check_axes(plan)
     with together():
         optimize(plan)
-        _keep_weights(plan)
         return Planned(plan, threads, fork=fork, hurry=hurry)

@@ -14,6 +14,7 @@ from threading import Lock
 
 import numpy as np
 
+from ....layers.budget import budget
 from ....schemas import Array
 from .arena import LINE
 
@@ -52,7 +53,8 @@ class _Slabs:
                     self._room = None
 
     def part(self, nbytes: int) -> Array:
-        """Bytes from the start of a cache line on."""
+        """Bytes from the start of a cache line on, which a limit of memory counts."""
+        budget().keep(nbytes)
         if not self._users or nbytes >= LARGE:
             return private(nbytes)
         with self._lock:

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from .blas_threads import single_blas
 
 def side_by_side(calls: Iterable[Callable[[], Any]], threads: int) -> None:
     """Make calls on so many threads: each takes the next that waits, none is left to do.
+
+    They have the caller's budget.
 
     What one raises is raised when all rest.
     """
@@ -39,7 +42,7 @@ def side_by_side(calls: Iterable[Callable[[], Any]], threads: int) -> None:
     others: list[threading.Thread] = []
     with suppress(RuntimeError):  # there may be no more threads to be had
         for _ in range(min(threads, count) - 1):
-            other = threading.Thread(target=take_some)
+            other = threading.Thread(target=copy_context().run, args=(take_some,))
             other.start()
             others.append(other)
     take_some()
