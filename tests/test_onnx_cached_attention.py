@@ -231,7 +231,8 @@ def test_heads_with_former_keys_and_masks(data: Any) -> None:
 @pytest.mark.parametrize("mask", ["none", "keys", "each", "lengths"])
 @pytest.mark.parametrize("before", [0, 4])
 @pytest.mark.parametrize("causal", [0, 1])
-def test_attention_with_former_keys(mask: str, before: int, causal: int) -> None:
+@pytest.mark.parametrize("far", [-10000.0, -np.inf])
+def test_attention_with_former_keys(mask: str, before: int, causal: int, far: float) -> None:
     random = np.random.default_rng(3)
     batch, count, heads, each, taken = 2, 3, 2, 4, 6
     total = before + count
@@ -252,7 +253,7 @@ def test_attention_with_former_keys(mask: str, before: int, causal: int) -> None
     outputs = ["y", "present"]
     made = proto(
         "Attention", inputs, outputs, ("w", "b"), {"past": (1, 3), "x": (1,)}, num_heads=heads,
-        unidirectional=causal,
+        unidirectional=causal, mask_filter_value=far,
     )  # fmt: skip
     fed = fed_of(inputs, ("w", "b"))
     wanted = answers(made, fed)

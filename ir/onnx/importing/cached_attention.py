@@ -105,9 +105,10 @@ def _masked(
     else:
         raise UnsupportedError(f"a mask has {rank} axes, 1, 2 or 3 are known here")
     axes = {1: [1, 2], 2: [1, 2], 3: [1]}[rank]
-    numbers = node.convert(node.unsqueeze(left_out, axes), query.tensor.type)
-    far = node.like(node.real("mask_filter_value"), numbers)
-    return plus(node, node.add("Multiply-1", numbers, far), added)
+    far, nothing = (node.like(one, query) for one in (node.real("mask_filter_value"), 0))
+    # No product: what is far below zero may be without end.
+    numbers = node.add("Select-1", node.unsqueeze(left_out, axes), far, nothing)
+    return plus(node, numbers, added)
 
 
 def _answered(
