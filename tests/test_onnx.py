@@ -435,6 +435,26 @@ def test_external_data_is_read_in_the_folder_only(
     assert 'tensor "w"' in str(caught.value)
 
 
+def test_external_data_lies_where_a_link_to_the_model_leads(tmp_path: Path) -> None:
+    model = outside(tmp_path, "parts/w.bin", 4)
+    snapshot = tmp_path / "snapshot"
+    (snapshot / "parts").mkdir(parents=True)
+    (snapshot / "m.onnx").symlink_to("../model/m.onnx")
+    (snapshot / "parts" / "w.bin").symlink_to("../../model/parts/w.bin")
+    given = [np.float32([1, 1])]
+    assert ir.run(ir.from_onnx(snapshot / "m.onnx"), given)["y"].tolist() == [2, 3]
+    (snapshot / "parts" / "w.bin").unlink()
+    (snapshot / "parts" / "w.bin").symlink_to(tmp_path / "secret.bin")
+    with pytest.raises(ir.IRError, match="outside the folder"):
+        ir.from_onnx(snapshot / "m.onnx")
+    assert ir.run(ir.from_onnx(model), given)["y"].tolist() == [2, 3]
+
+
+def test_external_data_without_a_length(tmp_path: Path) -> None:
+    model = ir.from_onnx(outside(tmp_path, "parts/w.bin", 4, 0))  # 0 as if it were not given
+    assert ir.run(model, [np.float32([1, 1])])["y"].tolist() == [2, 3]
+
+
 def test_a_model_without_a_folder_reads_no_file(tmp_path: Path) -> None:
     with pytest.raises(ir.IRError, match="the model has no folder"):
         ir.from_onnx(outside(tmp_path, "parts/w.bin").read_bytes())

@@ -91,7 +91,7 @@ class Importer:
         self.room, self.repeated = room, dict[tuple[Any, ...], Initializer]()
         self.proto, self.semantics, self.tolerant = proto, semantics, tolerant
         self.place = None if path is None else str(path)
-        self.store = Store(path.parent if path is not None else None)
+        self.store = Store(path)
         self.rows: list[Row] = []
         # What is no text is refused when the whole model is looked at.
         said = proto.graph.name if isinstance(proto.graph.name, str) else ""

@@ -98,8 +98,8 @@ def own_names(shape: Shape, owner: str, owners: dict[str, str]) -> Shape:
 class Store:
     """Where the tensors of a model have their bytes: in it, or in files of its folder."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
+    def __init__(self, model: Path | None) -> None:
+        self.model = model
         self._files: dict[Path, Weights] = {}
 
     @property
@@ -153,33 +153,36 @@ class Store:
         return bits.view(kind.dtype).reshape(dims), kind
 
     def _external(self, tensor: Any, size: int) -> Any:
-        """The bytes of a tensor in a file; only files inside the model's folder are opened."""
+        """The bytes of a tensor in a file; only files inside the model's folder are opened.
+
+        Of a model that is a link, as in the cache of a hub, also those where it leads.
+        """
         facts = {entry.key: entry.value for entry in tensor.external_data}
         location = facts.get("location", "")
         if not location:
             raise IRError("its external data has no location")
-        if self.folder is None:
+        if self.model is None:
             raise IRError(
                 f'its data is in the file "{location}", the model has no folder',
                 hint="give the path of the model, or load it with its external data",
             )
-        offset, length = _count(facts, "offset", 0), _count(facts, "length", size)
-        if length != size:
+        offset, length = _count(facts, "offset", 0), _count(facts, "length", 0)
+        if length not in (size, 0):  # some write 0 for what is not known
             raise IRError(f"{size} bytes are needed, its external data has {length}")
         weights = self._map(location)
         weights.check(offset, size)
         return weights.view(offset, size)
 
     def _map(self, location: str) -> Weights:
-        folder = self.folder
-        if folder is None or "\0" in location:
+        model = self.model
+        if model is None or "\0" in location:
             raise IRError(f'"{location!r}" cannot be the name of a file')
         try:
-            home = folder.resolve()
-            path = (home / location).resolve()
+            homes = model.parent.resolve(), model.resolve().parent
+            path = (homes[0] / location).resolve()
         except (OSError, RuntimeError) as error:  # a link that leads to itself
             raise IRError(f'its data is in "{location}", which cannot be found: {error}') from None
-        if Path(location).is_absolute() or not path.is_relative_to(home):
+        if Path(location).is_absolute() or not any(map(path.is_relative_to, homes)):
             raise IRError(
                 f'its data is in "{location}", which is outside the folder of the model',
                 hint="files outside are not read",
