@@ -70,6 +70,23 @@ def test_rows_of_few_bits(kind: str, bits: int, zero: bool, places: Any, shape: 
     same(helper.make_model(graph, opset_imports=opsets, ir_version=10), [places])
 
 
+def test_a_row_within_one_large_block() -> None:
+    block = 1 << 40  # more than any memory has
+    table, scales, places = whole("u1", 6, 16), real(6, 1), np.array([3, 0])
+    inputs = [places, table, scales]
+    names = ["table", "places", "scale"]
+    node = helper.make_node(
+        "GatherBlockQuantized", names, ["y"], domain=DOMAIN, bits=4, block_size=block
+    )
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("places", 7, places.shape)],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(inputs[1], "table"), numpy_helper.from_array(scales, "scale")],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid(DOMAIN, 1)]
+    same(helper.make_model(graph, opset_imports=opsets, ir_version=10), [places])
+
+
 @pytest.mark.parametrize("kind", [0, 1])
 @pytest.mark.parametrize("block", [16, 64])
 def test_products_by_codes_of_four_bits(kind: int, block: int) -> None:

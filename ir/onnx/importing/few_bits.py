@@ -56,6 +56,7 @@ def gather_block_quantized(node: Node) -> Made:
         zero = zero_codes(node, 3, bits, tuple(sizes))
     elif kind not in ("u4", "i4"):
         raise UnsupportedError(f"a table of {kind} in {bits} bits is not known here")
+    block = min(block, max(shape[along], 1))  # of one block that is not whole, what there is
     missing = -shape[along] % block
     if missing:  # the last block is not a whole one
         table = _longer(node, table, along, missing)
