@@ -146,9 +146,13 @@ def test_experts_of_few_bits(
     same(model("QMoE", inputs, 2, **words, **({"block_size": block} if block else {})), inputs[:2])
 
 
+UNLIKELY = [[0, 0, 0, 0], [-1, 1, 0, 0], [-1, -2, -3, -0.5], [0.5, -2, 0, 1], [-0.25, 1, 2, 3]]
+
+
 @pytest.mark.parametrize("normalized", [0, 1])
-def test_shares_that_are_given(normalized: int) -> None:
-    shares = RNG.random((5, 4)).astype("f4")
+@pytest.mark.parametrize("shares", [RNG.random((5, 4)), np.array(UNLIKELY)])
+def test_shares_that_are_given(normalized: int, shares: np.ndarray) -> None:
+    shares = shares.astype("f4")
     weights = [whole("u1", 4, 6, 4), real(4, 6), None, whole("u1", 4, 8, 3), real(4, 8)]
     inputs = [real(5, 8), real(5, 4), *weights, *[None] * 7, shares]
     words = {"k": 3, "normalize_routing_weights": normalized}

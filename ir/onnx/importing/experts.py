@@ -45,7 +45,7 @@ def mixture_of_experts(node: Node) -> Made:
     likely = node.add("SoftMax-8", node[1], axis=-1)
     shares, chosen = _best(node, likely)
     if node.flag("normalize_routing_weights"):
-        shares = _normalized(node, shares)
+        shares = node.add("Divide-1", shares, _whole(node, shares))
 
     def stack(weights: int) -> Stack:
         values = node.known(weights, "weights of experts")
@@ -73,8 +73,13 @@ def quantized_mixture_of_experts(node: Node) -> Made:
         shares = node.add("SoftMax-8", best, axis=-1)
     else:
         shares = node.add("GatherElements-6", node[14], chosen, axis=1)
+        nothing = node.like(0, shares)
         if node.flag("normalize_routing_weights"):
-            shares = _normalized(node, shares)
+            whole = _whole(node, shares)
+            shares = node.add("Divide-1", shares, whole)
+            shares = node.add("Select-1", node.add("Equal-1", whole, nothing), nothing, shares)
+        # As ONNX Runtime has it: experts of no share, or of one below nothing, are not asked.
+        shares = node.add("Select-1", node.add("Greater-1", shares, nothing), shares, nothing)
 
     def stack(number: int) -> Stack:
         first = 3 * number - 1
@@ -110,10 +115,9 @@ def _best(node: Node, likely: Output) -> tuple[Output, Output]:
     return values, node.add("Subtract-1", node.ints64(experts - 1), places)
 
 
-def _normalized(node: Node, shares: Output) -> Output:
-    """Shares of each row that add up to one."""
-    whole = node.add("ReduceSum-1", shares, node.ints64([1]), keep_dims=True)
-    return node.add("Divide-1", shares, whole)
+def _whole(node: Node, shares: Output) -> Output:
+    """What the shares of each row add up to."""
+    return node.add("ReduceSum-1", shares, node.ints64([1]), keep_dims=True)
 
 
 def _mixed(node: Node, into: Stack, back: Stack, shares: Output, chosen: Output) -> Output:
