@@ -146,6 +146,15 @@ def test_experts_of_few_bits(
     same(model("QMoE", inputs, 2, **words, **({"block_size": block} if block else {})), inputs[:2])
 
 
+@pytest.mark.parametrize("activation", ["relu", "silu"])
+def test_an_expert_that_is_not_asked_may_overflow(activation: str) -> None:
+    weights = np.ones((2, 3, 4), "f4")
+    weights[1] *= 1e20
+    rows, router = np.full((2, 4), 1e20, "f4"), np.array([[9, 0], [8, 0]], "f4")
+    inputs = [rows, router, weights, None, np.ones((2, 4, 3), "f4")]
+    same(model("MoE", inputs, 2, activation_type=activation, k=1), inputs[:2])
+
+
 UNLIKELY = [[0, 0, 0, 0], [-1, 1, 0, 0], [-1, -2, -3, -0.5], [0.5, -2, 0, 1], [-0.25, 1, 2, 3]]
 
 

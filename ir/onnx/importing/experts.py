@@ -132,7 +132,11 @@ def _mixed(node: Node, into: Stack, back: Stack, shares: Output, chosen: Output)
         "ScatterElementsUpdate-12", nothing, chosen, shares, node.ints64(1), reduction="none"
     )
     each = node.unsqueeze(node.transpose(each, [1, 0]), [2])
-    weighed = node.add("Multiply-1", found, node.convert(each, found.tensor.type))
+    each = node.convert(each, found.tensor.type)
+    nothing = node.like(0, found)
+    weighed = node.add("Multiply-1", found, each)
+    # Of an expert that is not asked, what is not finite does not count either.
+    weighed = node.add("Select-1", node.add("Equal-1", each, nothing), nothing, weighed)
     whole = node.add("ReduceSum-1", weighed, node.ints64([0]), keep_dims=False)
     return node.reshape(whole, shape)
 
