@@ -155,6 +155,20 @@ def test_an_expert_that_is_not_asked_may_overflow(activation: str) -> None:
     same(model("MoE", inputs, 2, activation_type=activation, k=1), inputs[:2])
 
 
+@pytest.mark.parametrize(
+    ("kind", "weights"),
+    [("MoE", [real(4, 6, 8), None, real(4, 8, 6)]),
+     ("QMoE", [whole("u1", 4, 6, 4), real(4, 6), None, whole("u1", 4, 8, 3), real(4, 8)])],
+)  # fmt: skip
+def test_weights_say_how_many_experts_there_are(kind: str, weights: list[Any]) -> None:
+    inputs = [real(5, 8), real(5, 4), *weights]
+    proto = model(kind, inputs, 2, k=2)
+    for given in proto.graph.input:
+        for axis, dim in enumerate(given.type.tensor_type.shape.dim):
+            dim.dim_param = f"{given.name}_{axis}"
+    same(proto, inputs[:2])
+
+
 UNLIKELY = [[0, 0, 0, 0], [-1, 1, 0, 0], [-1, -2, -3, -0.5], [0.5, -2, 0, 1], [-0.25, 1, 2, 3]]
 
 
@@ -187,6 +201,7 @@ HALVES = [whole("u1", 4, 6, 4), real(4, 6), None, whole("u1", 4, 8, 3), real(4, 
          {"bits": 4, "block_size": 16}, "not constant"),
         ("MoE", [*FIRST, real(4, 6, 8), None, real(4, 8, 6)], 3, {}, "weights of experts"),
         ("MoE", [*FIRST, real(4, 6, 8), None, real(4, 8, 6)], 2, {"k": 5}, "4 experts 5"),
+        ("MoE", [*FIRST, real(3, 6, 8), None, real(3, 8, 6)], 2, {}, r"\[5,4\], .* of 3 experts"),
         ("MoE", [*FIRST, real(4, 6, 8), None, real(4, 8, 6), None, real(4, 6, 8)], 2, {}, "third"),
         ("MoE", [*FIRST, real(4, 6, 8), None, real(4, 8, 6)], 2,
          {"activation_type": "tanh"}, '"tanh"'),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....schemas import Array, IRError, UnsupportedError
+from ....schemas import ANY, Array, IRError, Shape, UnsupportedError
 from ...document import Output
 from .contributed import contributed, plus
 from .few_bits import codes, scaled_in_blocks, weights_of
@@ -43,7 +43,8 @@ def mixture_of_experts(node: Node) -> Made:
     """MatMul-1 by all experts' weights, shares by SoftMax-8 and TopK-11, ReduceSum-1."""
     _check_known(node, node.get(6) or node.get(7))
     likely = node.add("SoftMax-8", node[1], axis=-1)
-    shares, chosen = _best(node, likely)
+    experts = _three(node[2])[0]
+    shares, chosen = _best(node, likely, experts)
     if node.flag("normalize_routing_weights"):
         shares = node.add("Divide-1", shares, _whole(node, shares))
 
@@ -52,7 +53,7 @@ def mixture_of_experts(node: Node) -> Made:
         kind = node[weights].tensor.type
         return Stack(lambda rows: node.constant(values[:, rows], kind), _bias(node, weights + 1))
 
-    return _mixed(node, stack(2), stack(4), shares, chosen)
+    return _mixed(node, stack(2), stack(4), shares, chosen, experts)
 
 
 @contributed(
@@ -68,7 +69,8 @@ def quantized_mixture_of_experts(node: Node) -> Made:
     kind = node.text("quant_type", "int")
     if kind != "int" or node.integer("weights_prepacked", -1) > 0:
         raise UnsupportedError(f'weights of quant_type="{kind}", or prepacked, are not known here')
-    best, chosen = _best(node, node[1])
+    experts = _three(node[2])[0]
+    best, chosen = _best(node, node[1], experts)
     if node.get(14) is None:
         shares = node.add("SoftMax-8", best, axis=-1)
     else:
@@ -87,7 +89,7 @@ def quantized_mixture_of_experts(node: Node) -> Made:
         bits = node.integer(f"fc{number}_expert_weight_bits") or usual
         return Stack(_few_bits(node, first, 10 + number, bits), _bias(node, first + 2))
 
-    return _mixed(node, stack(1), stack(2), shares, chosen)
+    return _mixed(node, stack(1), stack(2), shares, chosen, experts)
 
 
 def _check_known(node: Node, third: Output | None) -> None:
@@ -101,11 +103,18 @@ def _check_known(node: Node, third: Output | None) -> None:
         raise UnsupportedError(f'activation_type="{kind}" with swiglu_fusion={fused} is not known')
 
 
-def _best(node: Node, likely: Output) -> tuple[Output, Output]:
+def _best(node: Node, likely: Output, experts: int) -> tuple[Output, Output]:
     """The highest numbers of each row, and which ones they are: of equal ones the last."""
     count = node.integer("k")
-    experts = likely.tensor.shape[-1] if likely.tensor.rank == 2 else None
-    if not isinstance(experts, int) or not 1 <= count <= experts:
+    shape = likely.tensor.shape
+    try:
+        shape.merge(Shape([ANY, experts]))
+    except IRError:
+        raise IRError(
+            f"the router (input 1) gives [{shape}], for weights of {experts} experts it is "
+            f"[rows,{experts}]"
+        ) from None
+    if not 1 <= count <= experts:
         raise IRError(f"of {experts} experts {count} cannot be chosen")
     turned = node.cut(likely, -1, np.iinfo(np.int32).min, 1, -1)
     values, places = node.add(
@@ -120,12 +129,14 @@ def _whole(node: Node, shares: Output) -> Output:
     return node.add("ReduceSum-1", shares, node.ints64([1]), keep_dims=True)
 
 
-def _mixed(node: Node, into: Stack, back: Stack, shares: Output, chosen: Output) -> Output:
+def _mixed(
+    node: Node, into: Stack, back: Stack, shares: Output, chosen: Output, experts: int
+) -> Output:
     """What the chosen experts make of each row, by their shares."""
-    x, experts = node[0], node.size(node[1], 1)
+    x = node[0]
     shape, wide = node.shape(x), node.size(x, -1)
     rows = node.reshape(x, node.vector([node.ints64([1, -1]), wide]))
-    rows = node.add("Tile-1", rows, node.vector([experts, node.ints64([1, 1])]))
+    rows = node.add("Tile-1", rows, node.ints64([experts, 1, 1]))
     found = back.of(node, _activated(node, into, rows))
     nothing = node.add("Broadcast-3", node.like(0, shares), node.shape(node[1]))
     each = node.add(
