@@ -7,12 +7,10 @@ weights of an output add up to one; what lies outside counts for the edge, or no
 
 from __future__ import annotations
 
-from math import ceil, floor
-
 import numpy as np
 
-from ..schemas import Array
-from .budget import require, steps
+from ..schemas import Array, IRError
+from .budget import pieces, require
 from .image import Coordinates, Resized, bicubic, places, tent
 
 
@@ -36,17 +34,29 @@ def weights_of(
         exclude_outside: Whether what lies outside counts for nothing.
     """
     require(8 * step.new * step.old)
+    made = np.zeros((step.new, step.old), np.float32)
+    if not step.new:
+        return made
+    if not step.old:
+        raise IRError(f"axis {step.axis} has no places, {step.new} are to be made of them")
     wide = max(1 / float(step.scale), 1.0) if antialias else 1.0
     reach = wide if cubic is None else 2 * wide
     centres = places(step, rule).astype(np.float64)
     if symmetric:
         centres += step.old / 2 * (1 - step.new / (step.old * float(step.scale)))
-    made = np.zeros((step.new, step.old), np.float32)
-    for row, centre in enumerate(steps(centres.tolist())):
-        index = np.arange(floor(centre - reach) + 1, ceil(centre + reach))
-        away = np.abs(index - centre) / wide
-        counts = tent(away) if cubic is None else bicubic(away, cubic)
-        if exclude_outside:
-            counts = np.where((index < 0) | (index >= step.old), 0, counts)
-        np.add.at(made[row], index.clip(0, step.old - 1), counts / counts.sum())
+    first = np.floor(centres - reach).astype(np.int64) + 1
+    numbers = np.ceil(centres + reach).astype(np.int64) - first
+    # Rows of as many neighbours are made together; sums of others would be rounded otherwise.
+    for number in np.unique(numbers).tolist():
+        rows = np.flatnonzero(numbers == number)
+        for piece in pieces(len(rows), 8 * number):
+            some = rows[piece]
+            index = first[some, None] + np.arange(number)
+            away = np.abs(index - centres[some, None]) / wide
+            counts = tent(away) if cubic is None else bicubic(away, cubic)
+            if exclude_outside:
+                counts = np.where((index < 0) | (index >= step.old), 0, counts)
+            targets = some[:, None] * step.old + index.clip(0, step.old - 1)
+            shares = counts / counts.sum(1, keepdims=True)
+            np.add.at(made.reshape(-1), targets.reshape(-1), shares.reshape(-1))
     return made

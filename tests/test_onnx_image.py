@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,24 @@ def test_sizes_beyond_all_memory_are_refused() -> None:
     proto = resize(x, sizes, mode="linear", antialias=1)
     with pytest.raises(ir.IRError, match="not enough memory"):
         ir.from_onnx(proto.SerializeToString())
+
+
+def test_an_axis_may_become_empty() -> None:
+    x = np.zeros((1, 1, 8, 8), "f4")
+    proto = resize(x, np.array([1, 1, 3, 0]), mode="linear", antialias=1)
+    assert ir.run(ir.from_onnx(proto.SerializeToString()), [x])["y0"].shape == (1, 1, 3, 0)
+
+
+@pytest.mark.parametrize("words", [{"antialias": 1}, {"exclude_outside": 1}])
+def test_many_places_are_weighed_at_once(words: dict[str, Any]) -> None:
+    x = RNG.standard_normal((1, 1, 2, 4)).astype("f4")
+    proto = resize(x, np.array([1, 1, 2, 1_000_000]), mode="cubic", **words).SerializeToString()
+    began = time.process_time()
+    model = ir.from_onnx(proto)
+    assert time.process_time() - began < 5
+    (found,) = ir.run(model, [x]).values()
+    (wanted,) = runtime.InferenceSession(proto).run(None, {"x0": x})
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("constant", [True, False])
