@@ -103,6 +103,9 @@ def _added(found: Output, place: int, name: str) -> Output | None:
 def _result(builder: Builder, x: Output, name: str, axis: int | None) -> Layer:
     """What gives an output of a body, with an axis for turns to be stacked on."""
     if axis is not None:
+        rank = x.tensor.rank
+        if rank is not None and not -rank - 1 <= axis <= rank:
+            raise IRError(f'scan_output_axes has {axis}, "{name}" is stacked to {rank + 1} axes')
         x = builder.add("Unsqueeze", "opset1", [x, builder.constant(np.array([axis]))])
     return builder.result(x, name=f"{name}/result", names=())
 
@@ -294,16 +297,18 @@ def scan(node: Node) -> Made:
     stacked = len(proto.output) - kept
     if sliced < 1 or kept < 0 or stacked < 0:
         raise IRError(f"{sliced} of {len(inputs)} inputs are scanned")
-    axes_in = node.integers("scan_input_axes") or [0] * sliced
-    axes_out = node.integers("scan_output_axes") or [0] * stacked
-    back_in = node.integers("scan_input_directions") or [0] * sliced
-    back_out = node.integers("scan_output_directions") or [0] * stacked
+    axes_in, back_in = _scanned(node, "input", sliced)
+    axes_out, back_out = _scanned(node, "output", stacked)
     given: list[Tensor | None] = [Tensor(x.tensor.type, x.tensor.shape) for x in inputs]
     cut: list[int | None] = [None] * kept
     for index, axis in enumerate(axes_in):
         kind, shape = inputs[kept + index].tensor.type, inputs[kept + index].tensor.shape
         if shape.rank is None:
             raise UnsupportedError(f"the rank of input {kept + index} is not known")
+        if not -shape.rank <= axis < shape.rank:
+            raise IRError(
+                f"scan_input_axes has {axis}, input {kept + index} has the shape [{shape}]"
+            )
         cut.append(normal(axis, shape.rank))
         given[kept + index] = Tensor(kind, shape.with_size(axis, 1))
     wrap: list[int | None] = [None] * kept + axes_out
@@ -313,16 +318,33 @@ def scan(node: Node) -> Made:
         if index < kept:
             wiring.add("input", external_port_id=index, internal_layer_id=one.layer.id)
             continue
-        _sliced(wiring, one, index, cut[index] or 0, bool(back_in[index - kept]))
+        _sliced(wiring, one, index, cut[index] or 0, back_in[index - kept])
     for outer, inner in body.captured:
         wiring.add("input", external_port_id=len(inputs), internal_layer_id=inner.layer.id)
         inputs.append(outer)
-    stacks = [(axis, bool(back)) for axis, back in zip(axes_out, back_out, strict=True)]
+    stacks = list(zip(axes_out, back_out, strict=True))
     _outputs(wiring, body.results, len(inputs), kept, stacks)
     pairs = zip(body.results, body.parameters[:kept], strict=False)
     edges = [BackEdge(result.id, one.layer.id) for result, one in pairs]
     bodies = {"body": (body.graph, wiring)}
     return place(node, "TensorIterator", "opset1", inputs, bodies, kept + stacked, edges)
+
+
+def _scanned(node: Node, side: str, count: int) -> tuple[list[int], list[bool]]:
+    """Along which axis each scanned input or output goes, and whether from its end."""
+    lists = []
+    for what in ("axes", "directions"):
+        name = f"scan_{side}_{what}"
+        given = node.integers(name) or [0] * count
+        if len(given) != count:
+            raise IRError(
+                f"{name} has {len(given)} entries, the number of scanned {side}s is {count}"
+            )
+        lists.append(given)
+    for one in lists[1]:
+        if one not in (0, 1):
+            raise IRError(f"scan_{side}_directions has {one}, 0 (forward) or 1 are known")
+    return lists[0], [bool(one) for one in lists[1]]
 
 
 @converts("CumProd")

@@ -106,6 +106,8 @@ def conv_transpose(node: Node) -> Made:
     shape = node.integers("output_shape")
     if len(more) != axes:
         raise IRError(f"output_padding has {len(more)} entries, the kernel has {axes} axes")
+    if len(shape) not in (0, axes, axes + 2):
+        raise IRError(f"output_shape has {len(shape)} sizes, the kernel has {axes} axes")
     if shape or not window.explicit:
         # The paddings follow from the sizes that the output is to have.
         sizes = shape[-axes:] or None

@@ -340,9 +340,11 @@ def roi_align(node: Node) -> Made:
 @converts("MaxRoiPool")
 def max_roi_pool(node: Node) -> Made:
     """ROIPooling-1."""
-    height, width = node.integers("pooled_shape")
+    sizes = node.integers("pooled_shape")
+    if len(sizes) != 2:
+        raise IRError(f"pooled_shape has {len(sizes)} sizes, 2 are needed: height and width")
     return node.add(
-        "ROIPooling-1", node[0], node[1], pooled_h=height, pooled_w=width, method="max",
+        "ROIPooling-1", node[0], node[1], pooled_h=sizes[0], pooled_w=sizes[1], method="max",
         spatial_scale=node.real("spatial_scale", 1.0),
     )  # fmt: skip
 

@@ -239,7 +239,13 @@ class Node:
         if isinstance(shape, Output):
             return self.add("Reshape-1", x, shape, special_zero=False)
         if x.is_constant and x.tensor.value is not None and -1 not in shape:
-            return self.constant(x.tensor.value.reshape(shape), x.tensor.type)
+            value = x.tensor.value
+            if value.size != prod(shape):
+                raise IRError(
+                    f'"{x.layer.name}" has {value.size} elements, the shape {list(shape)} takes '
+                    f"{prod(shape)}"
+                )
+            return self.constant(value.reshape(shape), x.tensor.type)
         return self.add("Reshape-1", x, self.ints64(list(shape)), special_zero=False)
 
     def unsqueeze(self, x: Output, axes: Sequence[int]) -> Output:

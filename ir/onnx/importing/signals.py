@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 
 from ....schemas import ElementType, IRError, UnsupportedError
@@ -119,7 +121,10 @@ def uniform(node: Node, low: float, high: float, kind: ElementType, more: int = 
     """Numbers between two, in the shape that the node says."""
     shape = node.shape(node[0]) if node.inputs else node.ints64(node.integers("shape"))
     limits = [node.constant(np.asarray(value).astype(kind.dtype), kind) for value in (low, high)]
-    seed = int(abs(node.real("seed", 0.0))) + more
+    given = node.real("seed", 0.0)
+    if not isfinite(given):
+        raise IRError(f"seed is {given}, a finite number is needed")
+    seed = int(abs(given)) + more
     return node.add(
         "RandomUniform-8", shape, *limits, output_type=kind, op_seed=seed, global_seed=0
     )

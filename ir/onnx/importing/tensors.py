@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,8 @@ class Store:
         if any(size < 0 for size in dims):
             raise IRError(f"shape {list(dims)} has a negative size")
         count = prod(dims)
+        if not count and prod(size or 1 for size in dims) * kind.dtype.itemsize > sys.maxsize:
+            raise UnsupportedError(f"shape {list(dims)} is too large, also for no elements")
         if tensor.data_location == 1:  # EXTERNAL
             if kind is ElementType.STRING:
                 raise IRError("strings cannot be external data")
