@@ -274,3 +274,9 @@ def test_frames_of_a_signal_whose_last_axis_is_open() -> None:
     proto = one_node("STFT", 17, inputs, 1, [[1, 16, None], [], [8]])
     with pytest.raises(UnsupportedError, match=r"the last axis is \?, .* 1 would say"):
         ir.from_onnx(proto)
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 1), ()])
+def test_no_new_axes(shape: tuple[int, ...]) -> None:
+    inputs = [real(*shape), np.zeros(0, "i8")]
+    same(one_node("Unsqueeze", 13, inputs), inputs)

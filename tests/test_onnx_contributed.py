@@ -212,6 +212,8 @@ CONV = {"kernel_shape": [3, 3], "pads": [1, 1, 0, 0], "strides": [2, 1]}
         ("FusedConv", [real(1, 2, 9, 8), real(2, 2, 3, 3)], 1,
          {"activation": "Clip", "activation_params": [0.0, 1.5], **CONV}),
         ("FusedConv", [real(1, 2, 9, 8), real(2, 2, 3, 3)], 1,
+         {"activation": "Clip", "activation_params": [2.0, 1.0], **CONV}),
+        ("FusedConv", [real(1, 2, 9, 8), real(2, 2, 3, 3)], 1,
          {"activation": "HardSigmoid", "activation_params": [0.3, 0.4], **CONV}),
         ("FusedGemm", [real(3, 5), real(4, 5), real(4)], 1,
          {"transB": 1, "alpha": 0.5, "activation": "Tanh"}),

@@ -118,7 +118,7 @@ def unsqueeze(node: Node) -> Made:
     axes = axes_of(node)
     if axes is None:
         raise IRError("axes are missing")
-    return node.add("Unsqueeze-1", node[0], axes)
+    return node[0] if axes.tensor.shape == (0,) else node.add("Unsqueeze-1", node[0], axes)
 
 
 @converts("Concat")

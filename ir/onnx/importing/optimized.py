@@ -51,7 +51,12 @@ def activated(node: Node, x: Output, kind: str, values: Sequence[float]) -> Outp
     if kind == "LeakyRelu":
         return node.add("PReLU-1", x, node.like(given[:1], x))
     if kind == "Clip":
-        return node.add("Clamp-1", x, min=given[0], max=given[1])
+        low, high = given[:2]
+        if low <= high:
+            return node.add("Clamp-1", x, min=low, max=high)
+        # As ONNX Runtime has it, the upper limit counts.
+        made = node.add("Maximum-1", x, node.like(low, x))
+        return node.add("Minimum-1", made, node.like(high, x))
     return node.add("HardSigmoid-1", x, node.like(given[0], x), node.like(given[1], x))
 
 
