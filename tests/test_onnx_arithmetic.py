@@ -280,3 +280,10 @@ def test_frames_of_a_signal_whose_last_axis_is_open() -> None:
 def test_no_new_axes(shape: tuple[int, ...]) -> None:
     inputs = [real(*shape), np.zeros(0, "i8")]
     same(one_node("Unsqueeze", 13, inputs), inputs)
+
+
+@pytest.mark.parametrize("block", [6, 20, 1 << 40])  # the last is more than any memory has
+def test_scales_of_blocks_that_are_not_whole(block: int) -> None:
+    x = RNG.integers(0, 256, (3, 16)).astype("u1")
+    inputs = [x, real(3, -(-16 // block))]
+    same(one_node("DequantizeLinear", 21, inputs, axis=1, block_size=block), inputs)

@@ -32,6 +32,9 @@ def spread(node: Node, values: Output, x: Output) -> Output:
     axis = normal(node.integer("axis", 1), rank)
     block = node.integer("block_size", 0)
     if block:
+        size = x.tensor.shape[axis]
+        if isinstance(size, int):
+            block = min(block, max(size, 1))  # of one block that is not whole, what there is
         wide = node.unsqueeze(values, [axis + 1])
         times = [1] * (rank + 1)
         times[axis + 1] = block
