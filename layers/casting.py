@@ -35,6 +35,12 @@ def widened(data: Array) -> Array:
     return as_float(data)
 
 
+def fractional(data: Array) -> Array:
+    """The same values, widened to a type that has fractions: for quotients and roots."""
+    wide = widened(data)
+    return wide.astype(np.float64) if wide.dtype.kind in "iu" else wide
+
+
 def as_float(data: Array) -> Array:
     """The same values as float32; reals of a byte are looked up, five times as quickly."""
     if data.dtype.itemsize > 1 or not ElementType.of(data.dtype).is_real:

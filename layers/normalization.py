@@ -3,7 +3,7 @@
 Specification pages: BatchNormInference-1, -5; GRN-1; GroupNormalization-12; LRN-1; MVN-1, -6;
 NormalizeL2-1.
 
-All are calculated in float32, or float64 where the data are. The variance is that of the whole:
+All are calculated in float32, or float64 where the data are or are integers. The variance is that of the whole:
 the mean of the squared distances.
 """
 
@@ -19,7 +19,7 @@ from ..schemas.attributes import Bool, Float, Int, Ints
 from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
-from .casting import widened
+from .casting import fractional
 from .elementwise import settled
 from .shape import numeric
 
@@ -68,7 +68,7 @@ class BatchNorm(Normalization):
     ) -> tuple[Array, ...]:
         """The output."""
         wide, scale, shift, middle, spread = (
-            widened(array) for array in (data, gamma, beta, mean, variance)
+            fractional(array) for array in (data, gamma, beta, mean, variance)
         )
         with np.errstate(all="ignore"):
             factor = scale / np.sqrt(spread + wide.dtype.type(self.epsilon))
@@ -137,9 +137,9 @@ class GroupNormalizationV12(Normalization):
 
     def run(self, data: Array, scale: Array, bias: Array) -> tuple[Array, ...]:
         members = prod(data.shape[1:]) // self.num_groups
-        groups = widened(data).reshape(len(data), self.num_groups, members)
+        groups = fractional(data).reshape(len(data), self.num_groups, members)
         values = standardized(groups, (2,), self.epsilon).reshape(data.shape)
-        factor, offset = (per_channel(widened(array), data.ndim) for array in (scale, bias))
+        factor, offset = (per_channel(fractional(array), data.ndim) for array in (scale, bias))
         return self.settled(values * factor + offset, data)
 
 
@@ -155,7 +155,7 @@ class MeanVariance(Normalization):
 
     def normalized(self, data: Array, axes: Axes) -> tuple[Array, ...]:
         """The output."""
-        wide = widened(data)
+        wide = fractional(data)
         if not self.normalize_variance:
             return self.settled(wide - average(wide, axes), data)
         return self.settled(standardized(wide, axes, self.eps, inside=self.inside()), data)
@@ -216,7 +216,7 @@ class NormalizeL2V1(Normalization):
         return (Tensor(data.type, data.shape),)
 
     def run(self, data: Array, axes: Array) -> tuple[Array, ...]:
-        wide, found = widened(data), known_axes(axes, data.ndim)
+        wide, found = fractional(data), known_axes(axes, data.ndim)
         if not found:
             return self.settled((wide != 0).astype(wide.dtype), data)
         total = np.square(wide).sum(found, keepdims=True)
@@ -237,7 +237,7 @@ class GRNV1(Normalization):
         return (Tensor(data.type, data.shape),)
 
     def run(self, data: Array) -> tuple[Array, ...]:
-        wide = widened(data)
+        wide = fractional(data)
         total = np.square(wide).sum(1, keepdims=True) + wide.dtype.type(self.bias)
         with np.errstate(all="ignore"):
             return self.settled(wide / np.sqrt(total), data)
@@ -264,7 +264,7 @@ class LRNV1(Normalization):
         return (Tensor(data.type, data.shape),)
 
     def run(self, data: Array, axes: Array) -> tuple[Array, ...]:
-        wide, found = widened(data), known_axes(axes, data.ndim)
+        wide, found = fractional(data), known_axes(axes, data.ndim)
         total = np.square(wide)
         for axis in found:
             total = around(total, axis, (self.size - 1) // 2)

@@ -19,7 +19,7 @@ from ..schemas.attributes import Bool, Float, Floats, Int, Words
 from ..schemas.shapes import compatible, merge
 from .base import Op
 from .budget import turns
-from .casting import narrowed, widened
+from .casting import fractional, narrowed
 
 #: The states that a step leaves, the output first.
 States: TypeAlias = tuple[Array, ...]
@@ -129,12 +129,12 @@ class Cell(Recurrent):
     def ran(self, x: Array, states: States, w: Array, r: Array, b: Array) -> States:
         """The states after the step."""
         check_width(x, w)
-        return self.stepped(self.step(*(widened(array) for array in (w, r, b))), x, states)
+        return self.stepped(self.step(*(fractional(array) for array in (w, r, b))), x, states)
 
     def stepped(self, step: Step, x: Array, states: States) -> States:
         """The states after one step, in the type of the data."""
         with np.errstate(over="ignore"):
-            after = step(widened(x), tuple(widened(state) for state in states))
+            after = step(fractional(x), tuple(fractional(state) for state in states))
         return tuple(narrowed(state, x.dtype) for state in after)
 
 
@@ -185,9 +185,9 @@ class Along(Recurrent):
         check_width(x, weights[0])
         rows = []
         for way, backward in enumerate(self.backward()):
-            step = self.step(*(widened(array[way]) for array in weights))
-            first = tuple(widened(state[:, way]) for state in states)
-            rows.append(walk(step, widened(x), first, lengths.astype(np.int64), backward))
+            step = self.step(*(fractional(array[way]) for array in weights))
+            first = tuple(fractional(state[:, way]) for state in states)
+            rows.append(walk(step, fractional(x), first, lengths.astype(np.int64), backward))
         stacked = (np.stack(parts, 1) for parts in zip(*rows, strict=True))
         return tuple(narrowed(values, x.dtype) for values in stacked)
 
@@ -368,8 +368,8 @@ class LSTMCellV1(LSTMCell):
         p: Array | None = None,
     ) -> tuple[Array, ...]:
         bias = np.zeros(len(w), w.dtype) if b is None else b
-        weights = [self.ordered(widened(array)) for array in (w, r, bias)]
-        step = self.step(weights[0], weights[1], weights[2], None if p is None else widened(p))
+        weights = [self.ordered(fractional(array)) for array in (w, r, bias)]
+        step = self.step(weights[0], weights[1], weights[2], None if p is None else fractional(p))
         check_width(x, w)
         return self.stepped(step, x, (initial_hidden_state, initial_cell_state))
 

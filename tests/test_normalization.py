@@ -98,3 +98,35 @@ def test_of_integers_the_nearest_is_taken(
     (wanted,) = expected_values(call.make(), call.tensors(), call.arrays())
     (found,) = call.make().run(*call.arrays())
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("kind", ["i4", "i8", "u4", "u8"])
+@pytest.mark.parametrize(
+    ("name", "attributes", "data", "others", "wanted"),
+    [
+        ("LRNV1", {"alpha": "0.001", "beta": "0.75", "bias": "1", "size": "5"},
+         [[10, 20, 30, 7], [40, 5, 6, 9]], [[0]], [[8, 19, 26, 7], [32, 5, 5, 9]]),
+        ("GRNV1", {"bias": "0.5"}, [[0, 0]], [], [[0, 0]]),
+        ("MVNV1", {"eps": "1e-5", "normalize_variance": "true", "across_channels": "true"},
+         [[[7, 7]]], [], [[[0, 0]]]),
+        ("MVNV6", {"eps": "1e-5", "normalize_variance": "true", "eps_mode": "inside_sqrt"},
+         [[7, 7]], [[1]], [[0, 0]]),
+        ("NormalizeL2V1", {"eps": "0.5", "eps_mode": "add"}, [[0, 0]], [[1]], [[0, 0]]),
+        ("NormalizeL2V1", {"eps": "0.5", "eps_mode": "max"}, [[0, 0]], [[1]], [[0, 0]]),
+    ],
+)  # fmt: skip
+def test_of_integers_nothing_is_cut_before_the_end(
+    kind: str, name: str, attributes: dict[str, str], data: Any, others: Any, wanted: Any
+) -> None:
+    made = Call(name, [], attributes).make()
+    (found,) = made.run(np.array(data, kind), *map(np.array, others))
+    assert found.tolist() == wanted
+
+
+@pytest.mark.parametrize("kind", ["i8", "u8"])
+def test_groups_of_one_number_have_no_variance_also_of_integers(kind: str) -> None:
+    made = op("GroupNormalization", 12, num_groups="1", epsilon="1e-5")
+    data, one, none = (
+        np.full(shape, value, kind) for shape, value in (((1, 2, 2), 7), (2, 1), (2, 0))
+    )
+    assert made.run(data, one, none)[0].tolist() == [[[0, 0], [0, 0]]]

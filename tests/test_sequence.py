@@ -111,6 +111,12 @@ def test_hard_sigmoid_takes_its_slope_and_offset() -> None:
     assert made.run(one, one * 0, one, one, np.zeros(1, "f4"))[0].tolist() == [[0.75]]
 
 
+def test_a_cell_of_unsigned_integers_negates_them_as_reals() -> None:
+    made, one = op("GRUCell", 3, hidden_size="1"), np.ones((3, 1), "u8")
+    # z = sigmoid(9), h = tanh(1 + sigmoid(9) * 8): (1 - z) * h + z * 8 is just below 8.
+    assert made.run(one[:1], one[:1] * 8, one, one, one[:, 0] * 0)[0].tolist() == [[7]]
+
+
 def test_a_reversed_sequence_begins_at_its_own_end() -> None:
     made = op("RNNSequence", 5, hidden_size="1", direction="reverse", activations="relu")
     x = np.array([[[1], [2], [4]], [[1], [2], [4]], [[1], [2], [4]]], "f4")
