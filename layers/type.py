@@ -6,7 +6,8 @@ StringTensorUnpack-15.
 Real numbers lose their fraction on the way to integers; what does not fit wraps around, as
 integers do. What is beyond 32 bits (for the types of 64 bits and u32: beyond 64), and NaN, becomes
 the lowest integer of so many bits before it wraps, as x86 has it. Real types round to the nearest,
-ties to even; f8e4m3 has NaN for what is too large, f4e2m1 its largest value, also for NaN.
+ties to even, f8e4m3 and f8e5m2 by way of f16; f8e4m3 has NaN for what is too large, f4e2m1 its
+largest value, also for NaN.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..schemas.packing import NF4
 from ..schemas.tensor import Bounds
 from .base import Kernel, Op
 from .budget import steps
-from .casting import as_float
+from .casting import as_float, as_half
 from .value_bounds import as_reals, ends, is_narrow, without
 
 #: Middles between neighbours of nf4: what lies above counts up.
@@ -242,6 +243,8 @@ def _as_real(data: Array, kind: ElementType) -> Array:
         wide = np.nan_to_num(wide, nan=6, posinf=6, neginf=-6)
     elif kind is ElementType.F8E8M0:
         return _as_power_of_two(wide)
+    elif kind in (ElementType.F8E4M3, ElementType.F8E5M2):
+        wide = as_half(wide)  # OpenVINO rounds twice
     return wide.astype(kind.dtype, copy=False)
 
 
