@@ -197,7 +197,8 @@ class PReLUV1(Op):
     def run(self, data: Array, slope: Array) -> tuple[Array, ...]:
         x, factor = as_real(data), as_real(self.per_channel(data, slope))
         with np.errstate(all="ignore"):
-            value = np.minimum(x, 0) * factor + np.maximum(x, 0)
+            # At zero and above no slope counts, also one that is no number.
+            value = np.where(x < 0, x * factor, x)
         return (settled(value, data.dtype),)
 
     def per_channel(self, data: Array, slope: Array) -> Array:

@@ -375,6 +375,28 @@ def test_more_slopes_than_data_are_refused(
             way()
 
 
+@pytest.mark.parametrize("slope", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("count", [1, 3])
+def test_slopes_that_are_no_numbers_count_only_below_zero(slope: float, count: int) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "?,3,4")
+    slopes = np.full(count, slope, "f4")
+    slopes[1:] = 0.5
+    alone = net.add("PReLU", "opset1", [x, net.constant(slopes)])
+    after = net.add("PReLU", "opset1", [net.add("Exp", "opset1", [x]), net.constant(slopes)])
+    net.result(alone, name="alone")
+    net.result(after, name="after")
+    data = np.tile(np.array([-1, 0, 2, np.inf], "f4"), (1, 3, 1))
+    factor = slopes[:, None]
+    with np.errstate(invalid="ignore"):
+        wanted = np.where(data < 0, data * factor, data)
+    programs = (ir.compile(net.model(), shapes=shapes) for shapes in ([data.shape], None))
+    for way in (lambda given: ir.run(net.model(), given), *programs):
+        found = way([data])
+        np.testing.assert_array_equal(found["alone"], wanted)
+        np.testing.assert_allclose(found["after"], np.exp(data), rtol=1e-6)
+
+
 def test_a_number_is_as_large_resized() -> None:
     net = ir.Builder()
     x = net.parameter("x", "f32", ())

@@ -278,6 +278,13 @@ def squared_difference(left: Array, right: Array, out: Array) -> None:
     np.multiply(out, out, out=out)
 
 
+def sloped_below(x: Array, slope: Array, out: Array) -> None:
+    """``x``, below zero times a slope that need not be a finite number."""
+    below = x < 0
+    np.copyto(out, x)
+    np.multiply(out, slope, out, where=below)
+
+
 def slopes(value: Value | None, output: Value) -> Array:
     """The slopes of a PReLU as they lie beside its output: one for a channel, if as many."""
     assert value is not None
@@ -419,9 +426,11 @@ def leaking(block: Array, slope: Array, target: Array, scratch: Scratch) -> Part
     slope = np.broadcast_to(slope, block.shape)
     each = slope[tuple(slice(None) if step else slice(1) for step in slope.strides)]
     axis = next((axis for axis, size in enumerate(block.shape) if size > 1), None)
+    whole = sloped if np.isfinite(each).all() else sloped_below
     if axis is None or not block.size:
-        return call(sloped, block, slope, target)
-    quick = (np.isfinite(each) & (each <= 1) & (each != 0)).all()
+        return call(whole, block, slope, target)
+    if whole is sloped and ((each <= 1) & (each != 0)).all():
+        whole = leaked
     parts = []
     for begin, end in spans(block.shape[axis], -(-block.size // scratch.near)):
         index = (slice(None),) * axis + (slice(begin, end),)
@@ -433,7 +442,7 @@ def leaking(block: Array, slope: Array, target: Array, scratch: Scratch) -> Part
             times = repetitions(x.size // channels, channels)
             by = scratch.tile(by[(0,) * (by.ndim - 1)], times)
             x, out = (array.reshape(-1, times * channels) for array in (x, out))
-        parts.append(call(leaked if quick else sloped, x, by, out))
+        parts.append(call(whole, x, by, out))
     return sequence(parts)
 
 
