@@ -319,8 +319,6 @@ class DeformableConvolutionV1(Convolve):
     """Convolution whose windows' elements are moved, each by an offset of its own."""
 
     ranks: ClassVar[tuple[int, ...]] = (4,)
-    #: OpenVINO refuses it without its pads.
-    neutral: ClassVar[Mapping[str, int]] = {"strides": 1, "dilations": 1}
 
     group: Int = 1
     deformable_group: Int = 1

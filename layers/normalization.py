@@ -3,8 +3,8 @@
 Specification pages: BatchNormInference-1, -5; GRN-1; GroupNormalization-12; LRN-1; MVN-1, -6;
 NormalizeL2-1.
 
-All are calculated in float32, or float64 where the data are or are integers. The variance is that of the whole:
-the mean of the squared distances.
+All are calculated in float32, or float64 where the data are, or are integers. The variance is that
+of the whole: the mean of the squared distances.
 """
 
 from __future__ import annotations

@@ -47,6 +47,24 @@ def cases() -> list[tuple[str, dict[str, str], list[tuple[int, ...]]]]:
 def test_lists_that_openvino_does_without(
     name: str, data: dict[str, str], shapes: list[tuple[int, ...]]
 ) -> None:
+    as_openvino(name, data, shapes)
+
+
+@pytest.mark.parametrize(
+    ("gone", "size"), [(("pads_begin",), 4), (("pads_end",), 4), (PADS, 3), (("strides",), 8)]
+)
+@pytest.mark.parametrize("version", ["V1", "V8"])
+def test_lists_that_a_deformable_convolution_does_without(
+    version: str, gone: tuple[str, ...], size: int
+) -> None:
+    kept = {key: text for key, text in LISTS.items() if key not in gone}
+    shapes = [(1, 3, 8, 8), (1, 18, size, size), (4, 3, 3, 3)]
+    groups = {"group": "1", "deformable_group": "1"}
+    as_openvino(f"DeformableConvolution{version}", kept | groups, shapes)
+
+
+def as_openvino(name: str, data: dict[str, str], shapes: list[tuple[int, ...]]) -> None:
+    """Shapes and values are OpenVINO's, and nothing is wrong with the file."""
     rng = np.random.default_rng(3)
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     call = oracle.Call(name, arrays, data)

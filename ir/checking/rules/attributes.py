@@ -59,8 +59,6 @@ OTHERWISE = {
 #: Required by the specification, although the classes here have a default.
 NEEDED_ALL_THE_SAME = {
     ("Const", 1): ("offset", "size"),
-    ("DeformableConvolution", 1): ("pads_begin", "pads_end"),
-    ("DeformableConvolution", 8): ("pads_begin", "pads_end"),
 }
 #: Required by the specification; OpenVINO reads and runs the model without, and takes this.
 _TAKEN = {
