@@ -278,7 +278,7 @@ class ISTFTV16(Op):
         if self.normalized:
             frames = frames * np.float32(np.sqrt(size))
         count = frames.shape[-2]
-        span = (count - 1) * step + size
+        span = max(count - 1, 0) * step + size
         require((prod(frames.shape[:-2]) + 1) * span * frames.itemsize)
         whole = np.zeros((*frames.shape[:-2], span), frames.dtype)
         total = np.zeros(whole.shape[-1], frames.dtype)

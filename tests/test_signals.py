@@ -101,6 +101,15 @@ def test_frames_there_and_back(size: int) -> None:
     np.testing.assert_allclose(back, signal[:, size // 2 :][:, :5], rtol=1e-4)
 
 
+@pytest.mark.parametrize(("center", "length"), [("false", 8), ("true", 0)])
+def test_no_frames_are_as_long_as_one(center: str, length: int) -> None:
+    made = op("ISTFT", center=center, normalized="false")
+    rest = [np.ones(8, "f4"), np.array(8), np.array(4)]
+    (found,) = made.run(np.zeros((2, 5, 0, 2), "f4"), *rest)
+    assert found.tolist() == [[0] * length] * 2
+    assert inferred(made, "2,5,0,2", *map(Tensor.of, rest)) == f"2,{length}"
+
+
 def test_frames_of_unknown_length() -> None:
     stft = op("STFT", transpose_frames="false")
     settings = [Tensor("f32", (8,)), Tensor.of(np.array(8)), Tensor.of(np.array(4))]
