@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import calls
 import numpy as np
 import oracle
 import pytest
@@ -155,3 +156,29 @@ def test_what_model_optimizer_left_over_is_a_note() -> None:
     xml, _ = oracle.write("Convolution", "opset1", lists + ' output_padding="0, 0"', inputs, 1)
     found = [(f.code, f.severity) for f in ir.check(xml.encode()) if f.attribute]
     assert found == [("IR413", "info")]
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute"),
+    [
+        ("ROIPoolingV1", "method"), ("PSROIPoolingV1", "mode"), ("DetectionOutputV1", "code_type"),
+        ("DetectionOutputV8", "code_type"), ("InterpolateV1", "mode"),
+        ("DeformablePSROIPoolingV1", "mode"), ("SpaceToDepthV1", "mode"),
+    ],
+)  # fmt: skip
+def test_letters_of_words_matter_where_they_do_for_openvino(name: str, attribute: str) -> None:
+    call = next(call for call in calls.samples() if call.op == name)
+    data = call.make().attributes()
+    inputs = call.tensors()
+    arrays = [a for t, a in zip(inputs, call.arrays(), strict=True) if t.value is None]
+    for text in (data[attribute], data[attribute].upper()):
+        spelt = "".join(f' {k}="{v}"' for k, v in {**data, attribute: text}.items())
+        xml, weights = oracle.write(call.kind.xml_type, call.kind.version(), spelt, inputs, 1)
+        try:
+            oracle.ask("values", xml, weights, arrays)
+        except RuntimeError:
+            refused = True
+        else:
+            refused = False
+        report = ir.check(xml.encode(), weights=weights)
+        assert [f.code for f in report.errors] == (["IR405"] if refused else [])

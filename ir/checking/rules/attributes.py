@@ -56,6 +56,16 @@ OTHERWISE = {
     ("RNNSequence", 5): {"activations": ("tanh", "no functions")},
 }
 
+#: Words that OpenVINO takes in the specification's letters alone; most it takes in any case.
+EXACT = {
+    ("DeformablePSROIPooling", 1): "mode",
+    ("DetectionOutput", 1): "code_type",
+    ("DetectionOutput", 8): "code_type",
+    ("Interpolate", 1): "mode",
+    ("PSROIPooling", 1): "mode",
+    ("ROIPooling", 1): "method",
+}
+
 #: Required by the specification, although the classes here have a default.
 NEEDED_ALL_THE_SAME = {
     ("Const", 1): ("offset", "size"),
@@ -207,6 +217,7 @@ def _values(node: LooseLayer, kind: type[Op]) -> tuple[Op | None, list[Note]]:
                 f"write {shown(written.lower())}",
             )
         )  # fmt: skip
+    notes += _other_letters(node, kind)
     for name, _, _ in kind._choices():
         text = values.get(name)
         if text is not None:
@@ -251,6 +262,21 @@ def _value(node: LooseLayer, kind: type[Op], name: str | None, message: str) -> 
     }  # fmt: skip
     hint = hints.get(row.kind) if row is not None else None
     return Note("IR404", message, node.place, node, name, hint)
+
+
+def _other_letters(node: LooseLayer, kind: type[Op]) -> Iterator[Note]:
+    """A word in another letter case than the one that OpenVINO takes."""
+    name = EXACT.get((kind.xml_type, kind.number))
+    if name is None or name not in node.data:
+        return
+    row, text = _described(kind)[name], node.data[name]
+    for word in row.choices or [row.default or ""]:
+        if word.lower() == text.lower() and word != text:
+            yield Note(
+                "IR405", f"{name}={shown(text)} of {kind.spec()} is not {shown(word)}, and "
+                "OpenVINO refuses it in other letters", node.data_element, node, name,
+                f"write {shown(word)}",
+            )  # fmt: skip
 
 
 def _choice(node: LooseLayer, kind: type[Op], name: str, text: str) -> Iterator[Note]:
