@@ -115,6 +115,7 @@ class Interpolation(Op):
         """The axes that are resized, one after the other."""
         steps = []
         chosen = list(range(len(shape))) if axes is None else [int(axis) for axis in axes]
+        check_axes(chosen, len(shape))
         for axis, by in zip(chosen, wanted.tolist(), strict=False):
             old = shape[axis]
             if self.shape_calculation_mode == "sizes":

@@ -7,7 +7,7 @@ rearrangements by blocks in ``movement_blocks``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -107,7 +107,7 @@ class SplitV1(Op):
         return size // self.num_splits
 
     def run(self, data: Array, axis: Array) -> tuple[Array, ...]:
-        return tuple(np.split(data, self.num_splits, int(axis)))
+        return tuple(np.split(data, self.num_splits, axis_of(int(axis), data.ndim)))
 
 
 class VariadicSplitV1(Op):
@@ -146,7 +146,7 @@ class VariadicSplitV1(Op):
         return list(lengths)
 
     def run(self, data: Array, axis: Array, split_lengths: Array) -> tuple[Array, ...]:
-        place = int(axis.reshape(()))
+        place = axis_of(int(axis.reshape(())), data.ndim)
         lengths = self.pieces(data.shape[place], split_lengths.tolist())
         ends = np.cumsum(np.array(lengths, np.int64))[:-1]
         return tuple(np.split(data, ends, place))
@@ -241,6 +241,7 @@ class Broadcast(Op):
     ) -> tuple[Array, ...]:
         target = tuple(target_shape.tolist())
         if self.rule == "explicit" and axes_mapping is not None:
+            self.mapped(Shape(data.shape), Shape(target), Tensor.of(axes_mapping))
             sizes = [1] * len(target)
             for axis, size in zip(axes_mapping.tolist(), data.shape, strict=False):
                 sizes[axis] = size
@@ -342,7 +343,7 @@ class RollV7(Op):
         return (Tensor(data.type, data.shape),)
 
     def run(self, data: Array, shift: Array, axes: Array) -> tuple[Array, ...]:
-        places = axes.ravel().tolist()
+        places = [axis_of(axis, data.ndim) for axis in axes.ravel().tolist()]
         steps = np.broadcast_to(shift.ravel(), len(places)).tolist()
         return (np.roll(data, steps, places),)
 
@@ -366,17 +367,19 @@ class ReverseV1(Op):
                 if not compatible(count, data.rank):
                     raise IRError(f"the mask has {count} elements, the input {data.rank} axes")
             else:
-                for axis in reversed_axes.ints() or ():
-                    if not 0 <= axis < data.rank:
-                        raise IRError(f"axis {axis} is beyond the {data.rank} axes of the input")
+                self.check_axes(reversed_axes.ints() or (), data.rank)
         return (Tensor(data.type, data.shape),)
 
+    def check_axes(self, axes: Iterable[int], rank: int) -> None:
+        """Refuse axes that the input does not have; they are not counted from the end."""
+        for axis in axes:
+            if not 0 <= axis < rank:
+                raise IRError(f"axis {axis} is beyond the {rank} axes of the input")
+
     def run(self, data: Array, reversed_axes: Array) -> tuple[Array, ...]:
-        axes = (
-            np.flatnonzero(reversed_axes)
-            if self.mode == "mask"
-            else set(reversed_axes.astype(np.int64).tolist())
-        )
+        mask = self.mode == "mask"
+        axes = set((np.flatnonzero(reversed_axes) if mask else reversed_axes).tolist())
+        self.check_axes(axes, data.ndim)
         return (np.flip(data, tuple(axes)),)
 
 
