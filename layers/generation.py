@@ -95,8 +95,13 @@ class RangeV4(Range):
 
 
 def count(start: float, stop: float, step: float, *, whole: bool) -> int:
-    """How many numbers a range has; ``whole``: its ends are cut to whole numbers first."""
+    """How many numbers a range has; ``whole``: its ends are cut to whole numbers first.
+
+    With a step of which nothing is left then it has none, as OpenVINO infers.
+    """
     if whole:
+        if 0 < abs(step) < 1:
+            return 0
         start, stop, step = int(start), int(stop), int(step)
     if (step > 0 and start >= stop) or (step < 0 and start <= stop):
         return 0

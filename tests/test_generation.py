@@ -72,6 +72,8 @@ def test_without_replacement_no_class_comes_twice() -> None:
         ("RangeV4", (23, 2, -3), [23, 20, 17, 14, 11, 8, 5]),
         ("RangeV4", (1, 1, 5), []),
         ("RangeV4", (1.9, 3.9, 1.9), [1, 2]),  # cut to whole numbers first
+        ("RangeV4", (0.5, 5.5, 0.5), []),  # nothing is left of the step
+        ("RangeV4", (1.0, -1.0, -0.1), []),
     ],
 )
 def test_ranges(name: str, ends: Any, wanted: list[int]) -> None:
@@ -100,7 +102,7 @@ def test_whole_numbers_of_a_range_go_round(kind: str, start: int, step: int, siz
     [
         ("RangeV1", (0.0, 3.0, 0.0), "step is 0"),
         ("RangeV4", (0.0, np.inf, 1.0), "stop is inf, it has to be finite"),
-        ("RangeV4", (0.0, 3.0, 0.5), "step 0 has no end"),
+        ("RangeV4", (0.0, 3.0, 0.0), "step 0 has no end"),
     ],
 )
 def test_ranges_without_end(name: str, ends: Any, complaint: str) -> None:
