@@ -17,6 +17,7 @@ from ..schemas.shapes import limits
 from .axes import as_size
 from .base import Op, element_type, index_type
 from .budget import steps
+from .shape import integral
 from .value_bounds import ends
 
 #: The types of random values.
@@ -245,7 +246,7 @@ class MultinomialV13(Op):
     def infer(self, probs: Tensor, num_samples: Tensor) -> tuple[Tensor, ...]:
         index_type("convert_type", self.convert_type)
         element_type(probs, ElementType.F16, ElementType.BF16, ElementType.F32, ElementType.F64)
-        element_type(num_samples, ElementType.I32, ElementType.I64)
+        integral(num_samples, "num_samples")
         if probs.rank not in (None, 2):
             raise IRError(f"the probabilities have {probs.rank} axes ({probs.shape}), not 2")
         if num_samples.shape.is_static and num_samples.shape not in ((), (1,)):

@@ -66,6 +66,17 @@ def test_without_replacement_no_class_comes_twice() -> None:
     assert sorted(drawn[0].tolist()) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u2", "u4", "u8", "i8"])
+def test_samples_are_counted_in_any_integer_type(kind: str) -> None:
+    op = made(
+        "MultinomialV13", convert_type="i32", with_replacement="true", log_probs="false",
+        global_seed="1", op_seed="2",
+    )  # fmt: skip
+    given = [np.full((2, 4), 0.25, "f4"), np.array(3, kind)]
+    assert op.infer_outputs([Tensor.of(array) for array in given])[0].shape == (2, 3)
+    assert op.run(*given)[0].tolist() == [[3, 2, 1], [0, 1, 0]]  # as OpenVINO's CPU draws them
+
+
 @pytest.mark.parametrize(
     ("name", "ends", "wanted"),
     [
