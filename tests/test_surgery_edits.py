@@ -145,6 +145,10 @@ def test_a_pattern_by_a_snippet() -> None:
         {"layout": "NHWC", "resize": True, "mode": "cubic"},
         {"scale": 255.0},
         {"type": "f16"},
+        {"type": "f16", "mean": [123.675, 116.28, 103.53], "scale": [0.0584, 0.0571, 0.0574]},
+        {"type": "bf16", "mean": [123.675, 116.28, 103.53], "scale": [0.0584, 0.0571, 0.0574]},
+        {"type": "f16", "scale": 70000.0, "mean": -5e6},
+        {"type": "f16", "resize": [21, 33], "scale": 0.01},
     ],
 )  # fmt: skip
 def test_preprocessing_as_openvino(words: dict[str, Any]) -> None:
@@ -167,7 +171,7 @@ def test_preprocessing_as_openvino(words: dict[str, Any]) -> None:
         entry.tensor().set_spatial_static_shape(*words["resize"])
     elif words.get("resize"):
         entry.tensor().set_spatial_dynamic_shape()
-    if words.get("type") == "u8":
+    if "type" in words:
         entry.preprocess().convert_element_type(openvino.Type.f32)
     if "resize" in words:
         mode = f"RESIZE_{words.get('mode', 'linear').upper()}"
@@ -182,7 +186,11 @@ def test_preprocessing_as_openvino(words: dict[str, Any]) -> None:
     port = made.parameters[0].outputs[0]
     sizes = [size if size > 0 else 21 for size in port.dims]
     x = np.random.default_rng(1).integers(0, 255, sizes).astype(port.type.dtype)
-    np.testing.assert_allclose(ir.run(made, [x])["logits"], theirs([x])[0], rtol=2e-4, atol=1e-3)
+    given = x
+    if words.get("type") == "bf16":  # which OpenVINO takes as its bits
+        given = openvino.Tensor(x.view(np.uint16), x.shape, openvino.Type.bf16)
+    found = theirs([given])[0]
+    np.testing.assert_allclose(ir.run(made, [x])["logits"], found, rtol=2e-4, atol=1e-3)
     assert theirs.inputs[0].partial_shape.to_string().strip("[]") == ",".join(
         "?" if size < 0 else str(size) for size in port.dims
     )
@@ -261,6 +269,7 @@ def test_scores_and_boxes() -> None:
         ({"op": "set-layout", "input": "x", "layout": "NHC"}, "has 3 axes, the tensor 4"),
         ({"op": "preprocess", "input": "x", "mean": [1, 2]}, "2 numbers are given for 3 channels"),
         ({"op": "preprocess", "input": "x", "scale": 0}, "a scale is 0"),
+        ({"op": "preprocess", "input": "x", "scale": 1e39}, "more than f32 holds"),
         ({"op": "preprocess", "input": "x"}, "asks for nothing"),
         ({"op": "insert", "after": "conv", "type": "Sigmod"}, "did you mean Sigmoid"),
         ({"op": "insert", "after": "conv", "type": "Add", "inputs": ["@", {"x": 1}]}, "constant"),

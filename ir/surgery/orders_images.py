@@ -53,8 +53,10 @@ class Preprocess(Edit):
         bench.forget_tensors()
         steps = _Steps(desk, source, parameter.name, given)
         computes = self.resize is not False or self.mean is not None or self.scale is not None
-        if computes and not kind.is_real:
-            steps.convert(tensor.type if tensor.type.is_real else ElementType.F32)
+        if computes:
+            # Means of f16 lose digits, and a scale of 70000 is infinite in it: both want f32.
+            kinds = (ElementType.F32, kind, tensor.type)
+            steps.convert(max((x for x in kinds if x.is_real), key=lambda x: x.bits))
         if self.resize is not False:
             steps.resize([tensor.shape[inner.index(x)] for x in "HW"], self.mode)
         if self.reverse_channels:
@@ -193,10 +195,14 @@ class _Steps:
             shape = [1] * len(self.layout)
             shape[axis] = count
             value = value.reshape(shape)
+        with np.errstate(over="ignore"):
+            value = value.astype(kind.dtype)
+        if not np.isfinite(value).all():
+            raise UsageError(f"{numbers} is more than {kind} holds", self.at.layer.where)
         if type == "Divide" and not value.all():
             raise UsageError("a scale is 0", self.at.layer.where)
         words = {"m_pythondiv": True} if type == "Divide" else {}
-        more = [self.constant(value.astype(kind.dtype), kind)]
+        more = [self.constant(value, kind)]
         self.add(type, "opset1", more, auto_broadcast="numpy", **words)
 
     def transpose(self, layout: str) -> None:
