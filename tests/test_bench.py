@@ -11,7 +11,7 @@ from vinoir import ir
 from vinoir.ir.cli import main
 from vinoir.ir.engine.workers.blas_threads import describe
 from vinoir.ir.measuring import bench
-from vinoir.schemas import UsageError
+from vinoir.schemas import UnsupportedError, UsageError
 
 DIGITS = str(Path(__file__).parents[1] / "samples" / "digits.xml")
 
@@ -82,6 +82,44 @@ def test_a_model_made_in_memory_is_measured_alone() -> None:
     assert [row.operation for row in report.layers] == ["ReLU"]
     with pytest.raises(UsageError, match="read from a file"):
         bench.measure(model, inputs, against=["openvino"])
+
+
+def test_each_run_begins_with_variables_anew(tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    net = ir.Builder("growing")
+    x, y = net.parameter("x", "f32", "1"), net.parameter("y", "f32", "2")
+    kept = {"variable_id": "v", "variable_type": "f32", "variable_shape": "?"}
+    before = net.add("ReadValue", "opset6", [net.constant(np.zeros(1, "f4"))], **kept)
+    after = net.add("Concat", "opset1", [before, x], axis=0)
+    net.add("Assign", "opset6", [after], variable_id="v")
+    net.result(
+        net.add("Add", "opset1", [after, y]), name="sum"
+    )  # of other lengths at a second run
+    ir.write(net.model(), tmp_path / "m.xml")
+    arrays = [np.ones(1, "f4"), np.ones(2, "f4")]
+    report = bench.measure(
+        ir.read(tmp_path / "m.xml"), arrays, against=["openvino"], runs=1, layers=True
+    )
+    assert report.difference == 0
+
+
+def test_what_another_runtime_refuses_at_a_later_run_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def moody(model: ir.Model, *_: object) -> tuple[str, bench.Call]:
+        calls = iter([[np.zeros((1, 10), "f4")]])
+
+        def call(arrays: object) -> list[np.ndarray]:
+            if (found := next(calls, None)) is None:
+                raise RuntimeError("Exception from src/a.cpp:1:\nNode n\nindex 2 is outside\n")
+            return found
+
+        return "1", call
+
+    monkeypatch.setattr(bench, "RUNTIMES", {"moody": moody})
+    with pytest.raises(UnsupportedError, match="moody does not .*: Node n index 2 is") as told:
+        bench.measure(ir.read(DIGITS), [np.zeros((1, 1, 16, 16), "f4")], against=["moody"])
+    assert "--input" in (told.value.hint or "")
 
 
 def test_a_small_plan_has_no_helpers() -> None:

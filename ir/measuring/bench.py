@@ -142,15 +142,21 @@ def measure(
     began, before = time.perf_counter(), resident()
     program = Program(model, threads=threads)
     ours = Row("vinoir", _own_version(), time.perf_counter() - began)
-    entrants: list[tuple[Row, Call]] = [(ours, lambda arrays: [*program(arrays).values()])]
-    wanted = entrants[0][1](inputs)
+
+    def once(arrays: Sequence[Array]) -> list[Array]:
+        program.reset()  # variables that grow would make each run another
+        return [*program(arrays).values()]
+
+    entrants: list[tuple[Row, Call]] = [(ours, once)]
+    wanted = once(inputs)
     ours.memory = resident() - before
     for name in against:
         began, before = time.perf_counter(), resident()
         with _refusals(name):
-            version, call = RUNTIMES[name](model, threads, onnx)
-            row = Row(name, version, time.perf_counter() - began)
-            row.difference = difference(wanted, call(inputs))
+            version, run_it = RUNTIMES[name](model, threads, onnx)
+        row = Row(name, version, time.perf_counter() - began)
+        call = _guarded(name, run_it)
+        row.difference = difference(wanted, call(inputs))
         row.memory = resident() - before
         entrants.append((row, call))
     for _ in range(runs):
@@ -167,6 +173,7 @@ def measure(
     rows = [row for row, _ in entrants]
     for row in rows[1:]:
         row.ratio = ours.median / row.median
+    program.reset()
     steps = layer_rows(program, inputs) if layers else []
     return Report(rows, steps, program.threads, _peak(), describe())
 
@@ -220,8 +227,11 @@ def _openvino(model: Model, threads: int | None, onnx: str | None) -> tuple[str,
         words["INFERENCE_NUM_THREADS"] = threads
     compiled = ov.Core().compile_model(_path(model), "CPU", words)
     request = compiled.create_infer_request()
+    has_variables = bool(request.query_state())
 
     def call(arrays: Sequence[Array]) -> list[Array]:
+        if has_variables:
+            request.reset_state()
         found = request.infer(list(arrays))
         return [found[output] for output in compiled.outputs]
 
@@ -276,11 +286,24 @@ def _refusals(name: str) -> Iterator[None]:
     except IRError:
         raise
     except Exception as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        said = lines[0].strip() if lines else type(error).__name__
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        # OpenVINO says last what is wrong, before it the places in its source.
+        told = [line for line in lines if not line.startswith("Exception from ")] or lines
+        said = " ".join(told) or type(error).__name__
         raise UnsupportedError(
-            f"{name} does not run the model: {said}", hint="measure without it"
+            f"{name} does not run the model: {said:.600}",
+            hint="give inputs that fit (--input NAME=FILE.npy), or measure without it",
         ) from error
+
+
+def _guarded(name: str, call: Call) -> Call:
+    """A call of another runtime, which may refuse the inputs at any run."""
+
+    def guarded(arrays: Sequence[Array]) -> list[Array]:
+        with _refusals(name):
+            return call(arrays)
+
+    return guarded
 
 
 def _module(name: str) -> Any:
