@@ -117,7 +117,7 @@ def test_what_another_runtime_refuses_at_a_later_run_is_told(
         return "1", call
 
     monkeypatch.setattr(bench, "RUNTIMES", {"moody": moody})
-    with pytest.raises(UnsupportedError, match="moody does not .*: Node n index 2 is") as told:
+    with pytest.raises(UnsupportedError, match=r"moody does not .*: Node n index 2 is") as told:
         bench.measure(ir.read(DIGITS), [np.zeros((1, 1, 16, 16), "f4")], against=["moody"])
     assert "--input" in (told.value.hint or "")
 

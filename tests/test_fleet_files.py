@@ -197,6 +197,40 @@ def test_inputs_are_taken_in_the_order_of_their_numbers(here: Path, call: Call) 
         np.testing.assert_allclose(found["y"][:, 0], np.exp(np.arange(11)), rtol=1e-5)
 
 
+@pytest.mark.parametrize("word", ["images", "images/*.png"])
+def test_images_are_inputs_as_of_a_run(here: Path, call: Call, word: str) -> None:
+    image = pytest.importorskip("PIL.Image")
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,3,?,6")
+    net.result(net.add("Sqrt", "opset1", [x]), name="y")
+    ir.write(net.model(), "m.xml")
+    Path("images").mkdir()
+    pixels = np.random.default_rng(1).integers(0, 256, (11, 4, 6, 3), np.uint8)
+    for number, one in enumerate(pixels):
+        image.fromarray(one).save(f"images/{number}.png")
+    assert call("run", "m.xml", "-i", f"x={word}", "--out", "y.npz", "--jobs", 1)[0] == 0
+    with np.load("y.npz") as found:
+        wanted = np.sqrt(pixels.transpose(0, 3, 1, 2).astype("f4"))
+        np.testing.assert_allclose(found["y"], wanted, rtol=1e-6)
+    Path("images/3.png").write_bytes(b"none")
+    _, _, err = call("run", "m.xml", "-i", f"x={word}", "--out", "z.npz", "--jobs", 1)
+    assert "3.png cannot be read as an image" in err
+    _, _, err = call("run", "m.xml", "-i", "y=images/1.png", "--out", "z.npz", "--jobs", 1)
+    assert 'no input is named "y"; there are x' in err
+    Path("x.txt").write_text("none")
+    _, _, err = call("run", "m.xml", "-i", "x=x.txt", "--out", "z.npz", "--jobs", 1)
+    assert "no image, and no .npy or .npz of plain arrays" in err
+    assert "pickled" not in err
+
+
+@pytest.mark.parametrize(("word", "said"), [("--compiled", "in any case"), ("--batch=2", "call")])
+def test_out_says_what_it_does_instead(here: Path, call: Call, word: str, said: str) -> None:
+    ir.write(small(), "m.xml")
+    code, _, err = call("run", "m.xml", "-i", "x=x*.npy", "--out", "y.npz", word)
+    assert code == 2
+    assert said in err
+
+
 @pytest.mark.skipif(os.name != "posix", reason="links need a right of their own elsewhere")
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_files_have_one_name_whatever_links_lead_to_them(

@@ -11,18 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from ...layers.budget import budget
-from ...schemas import Array, IRError, UsageError
+from ...schemas import Array, UsageError
 from ...schemas.numbers import random_of
 from ..document import Layer, Model, by_input, named_inputs
 from ..execution import fill, is_filling
-from ..fleet import by_number
-from ..optional import optional
+from ..fleet import by_number, is_image, load_image, samples_in
 from .archive import load_arrays
 from .options import STDIN
-
-#: What Pillow is asked to read.
-_IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff"})
-_ARRAYS = frozenset({".npy", ".npz"})
 
 
 def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, Array]:
@@ -58,8 +53,8 @@ def make_input(
 def load(path: str, parameter: Layer, names: Sequence[str]) -> Array:
     """An array from a .npy, from a .npz the one of an input's name, or from an image."""
     try:
-        if Path(path).suffix.lower() in _IMAGES:
-            return load_image(path, parameter)
+        if is_image(path):
+            return _image(path, parameter)
         content = load_arrays(path)
     except FileNotFoundError:
         raise UsageError(
@@ -78,46 +73,13 @@ def load(path: str, parameter: Layer, names: Sequence[str]) -> Array:
     return content[next(iter(content)) if found is None else found]
 
 
-def load_image(path: str, parameter: Layer) -> Array:
-    """An image as the input takes it: RGB or grey by its channels, 0 to 255, in its size."""
-    said = f"{path} is an image, which needs the package Pillow"
-    image_file = optional("PIL.Image", said, 'pip install "vinoir[images]"')
+def _image(path: str, parameter: Layer) -> Array:
+    """An image, as an input takes it."""
     assert parameter.op is not None
     (wanted,) = parameter.op.infer()
-    sizes: list[int | None] = (
-        [None] * 4 if wanted.shape.rank is None
-        else [size if isinstance(size, int) else None for size in wanted.shape]
-    )  # fmt: skip
-    if len(sizes) not in (3, 4):
-        raise UsageError(
-            f'input "{parameter.name}" has the shape {wanted.shape}, which is none of an image',
-            hint="give an array: FILE.npy",
-        )
-    last = sizes[-1] in (1, 3) and sizes[-3] not in (1, 3)
-    channels, height, width = (sizes[-1], *sizes[-3:-1]) if last else sizes[-3:]
-    if channels not in (None, 1, 3):
-        raise UsageError(
-            f'input "{parameter.name}" has {channels} channels, an image has 1 or 3',
-            hint="give an array: FILE.npy",
-        )
-    try:
-        with image_file.open(path) as file:
-            image = file.convert("L" if channels == 1 else "RGB")
-    except (ValueError, SyntaxError, image_file.DecompressionBombError) as error:
-        raise IRError(f"{path} cannot be read as an image: {error}") from None
-    except OSError as error:  # that of Pillow for what is none has no number
-        if error.errno is not None:
-            raise
-        raise IRError(f"{path} cannot be read as an image: {error}") from None
-    size = (width or image.width, height or image.height)
-    if image.size != size:
-        image = image.resize(size, image_file.Resampling.BILINEAR)
-    pixels = np.asarray(image).reshape(size[1], size[0], -1)
-    if not last:
-        pixels = pixels.transpose(2, 0, 1)
     kind = np.dtype("f4") if wanted.type.is_dynamic else wanted.type.dtype
-    array = np.ascontiguousarray(pixels.astype(kind))
-    return array if len(sizes) == 3 else array[None]
+    shape = None if wanted.shape.rank is None else wanted.shape.sizes
+    return load_image(path, parameter.name, shape, kind)
 
 
 # Many samples.
@@ -229,11 +191,7 @@ def _files(word: str) -> list[str] | None:
     if is_filling(word) or word == STDIN or Path(word).is_file():
         return None
     if Path(word).is_dir():
-        found = [
-            str(path)
-            for path in Path(word).iterdir()
-            if path.suffix.lower() in _ARRAYS | _IMAGES and path.is_file()
-        ]
+        found = samples_in(word)
         what = "is a folder without arrays (.npy, .npz) and images"
     elif re.search(r"[*?\[]", word):
         found = [path for path in glob.glob(word, recursive=True) if Path(path).is_file()]

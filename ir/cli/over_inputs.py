@@ -22,8 +22,8 @@ def over_inputs(command: click.Command) -> click.Command:
         ["--out"],
         type=FileName(),
         metavar="FILE",
-        help="Run over all files that --input NAME='data/*.npy' describes, and write a .npz, "
-        ".zarr or .jsonl.",
+        help="Run over all files that --input NAME='data/*.npy' describes, images too, and write a "
+        ".npz, .zarr or .jsonl.",
     )
 
     def callback(**values: Any) -> Any:
@@ -40,6 +40,12 @@ def over_inputs(command: click.Command) -> click.Command:
 _OVER_INPUTS = frozenset(
     ["inputs", "weights", "jobs", "dask", "max_memory", "max_seconds", "format_", "force"]
 )
+#: What it does instead of what it does not take.
+_INSTEAD = {
+    "compiled": "it runs the compiled program in any case",
+    "batch": "each file is a call of its own, cut into the batches that the model takes",
+    "save": "it writes the outputs itself, into a .npz, .zarr or .jsonl",
+}
 
 
 def _run_over(out: str, *, model: tuple[str, ...], **values: Any) -> None:
@@ -47,7 +53,8 @@ def _run_over(out: str, *, model: tuple[str, ...], **values: Any) -> None:
     context = click.get_current_context()
     for name in set(values) - _OVER_INPUTS:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            raise UsageError(f"--{name.replace('_', '-')} does not go with --out")
+            said = f"--{name.replace('_', '-')} does not go with --out"
+            raise UsageError(said, hint=_INSTEAD.get(name))
     if len(model) != 1:
         raise UsageError(f"--out is for one model, these are {len(model)}")
     weights = values["weights"]

@@ -26,6 +26,7 @@ from ..storage import refuse_special, unwritable
 from .archiving import savable, saved_names
 from .outcomes import Outcome
 from .predictor import Predictor
+from .samples import is_image, samples_in
 from .selection import by_number
 from .supervision import packed_setup
 from .sweeping import outcomes
@@ -42,7 +43,10 @@ class Batch:
 
     def __call__(self, files: Mapping[str, str]) -> dict[str, Any]:
         """The outputs for the files of one call."""
-        arrays = {name: load(path, name) for name, path in files.items()}
+        arrays = {
+            name: self.predictor.image(path, name) if is_image(path) else load(path, name)
+            for name, path in files.items()
+        }
         found = self.predictor(arrays)
         return {name: packed(array) for name, array in found.items()}
 
@@ -54,7 +58,9 @@ def load(path: str, name: str) -> Array:
     except FileNotFoundError:
         raise UsageError("no such file", Where(path)) from None
     except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise IRError(f"no .npy or .npz of plain arrays: {error}", Where(path)) from None
+        # What NumPy does not know it takes for pickled.
+        why = "" if "pickle" in str(error) else f": {error}"
+        raise IRError(f"no image, and no .npy or .npz of plain arrays{why}", Where(path)) from None
     if isinstance(content, np.ndarray):
         return content
     with content:
@@ -83,11 +89,12 @@ def match(inputs: Mapping[str, str]) -> list[dict[str, str]]:
     """The files of each call, of patterns by input; a single file goes with every call."""
     found: dict[str, list[str]] = {}
     for name, pattern in inputs.items():
-        files = (
-            [pattern]
-            if os.path.exists(pattern)
-            else sorted(glob.glob(pattern, recursive=True), key=by_number)
-        )
+        if os.path.isdir(pattern):
+            files = sorted(samples_in(pattern), key=by_number)
+        elif os.path.exists(pattern):
+            files = [pattern]
+        else:
+            files = sorted(glob.glob(pattern, recursive=True), key=by_number)
         if not files:
             raise UsageError(f'no file is like {pattern} (input "{name}")')
         found[name] = files
@@ -119,7 +126,7 @@ def run_over(
 
     Args:
         predictor: The model.
-        inputs: Patterns of .npy or .npz files, by input.
+        inputs: Folders or patterns of .npy, .npz or image files, by input.
         out: A .npz or .zarr: the outputs joined along their first axis; a .jsonl: a line a call.
         jobs: How many processes; None for as many as there are cores.
         dask: The address of a Dask scheduler, or ``local``.

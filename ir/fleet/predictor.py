@@ -23,12 +23,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...schemas import Array, Shape, UnreadableError, UsageError, Where
+from ...schemas import Array, Dim, Shape, UnreadableError, UsageError, Where
 from ..document import Model, named_inputs, output_keys, output_names
 from ..engine import Program, shared_weights
 from ..files import find_pair, read
 from ..inference import infer
 from ..storage import Path, Weights, identity, is_url
+from .samples import load_image
 
 #: Programs that a process keeps, by what they were made of.
 KEPT = 4
@@ -185,6 +186,18 @@ class Predictor:
         else:
             found = self._predict([np.asarray(array) for array in arrays])
         return found[self.outputs[0]] if len(found) == 1 else found
+
+    def image(self, path: str, name: str) -> Array:
+        """An image as the input of a name takes it."""
+        place = next((at for at, names in enumerate(self.inputs) if name in names), None)
+        if place is None:
+            known = ", ".join(names[0] for names in self.inputs)
+            raise UsageError(f'no input is named "{name}"; there are {known}')
+        bounds = self._shapes[place]
+        shape = None if bounds is None else [
+            least if least == most else Dim(least, most) for least, most in bounds
+        ]  # fmt: skip
+        return load_image(path, name, shape, self._kinds[place])
 
     def _by_place(self, given: Mapping[str, Any]) -> list[Array]:
         """The arrays in the order of the inputs; a table may have columns beside them."""
