@@ -91,6 +91,22 @@ def test_a_second_time_there_is_nothing_to_do(tmp_path: Path, text: str) -> None
     assert path.read_bytes() == before
 
 
+def test_a_bare_less_or_and_is_escaped(tmp_path: Path) -> None:
+    bare = ADD.replace('name="', 'name="a < b & c ', 2)
+    done = mend(tmp_path, bare, weights=BIN)
+    assert done.exit_code == 0, done.output
+    assert "mended IR104" in done.output
+    assert "mended IR106" in done.output
+    assert (tmp_path / "good.xml").read_text() == bare.replace("a < b & c", "a &lt; b &amp; c")
+    again = mend(tmp_path, (tmp_path / "good.xml").read_text(), weights=BIN)
+    assert "0 repairs" in again.output
+    left = mend(tmp_path, bare, "--ignore", "IR106", weights=BIN)
+    assert "0 repairs" in left.output
+    # A name that is not text is not repaired without a loss.
+    torn = mend(tmp_path, bare.replace("a <", "a \x01 <"), weights=BIN)
+    assert "0 repairs" in torn.output
+
+
 def test_select_and_ignore_say_what_is_mended(tmp_path: Path) -> None:
     assert "IR606" not in mend(tmp_path, POOL, "--select", "IR402").stdout
     assert "kernel=" in (tmp_path / "good.xml").read_text()

@@ -22,8 +22,8 @@ def over_inputs(command: click.Command) -> click.Command:
         ["--out"],
         type=FileName(),
         metavar="FILE",
-        help="Run over all files that --input NAME='data/*.npy' describes, images too, and write a "
-        ".npz, .zarr or .jsonl.",
+        help="Run over all files that --input NAME='data/*.npy' describes, images too, and write "
+        "a .npz, .zarr or .jsonl.",
     )
 
     def callback(**values: Any) -> Any:

@@ -172,6 +172,13 @@ class _Reducer:
                 )
             raise
         kinds = [one.text for one in failures if one is not None]
+        if not kinds and held is not None and self.folder is not None:
+            raise UsageError(
+                f"{self.folder.path / 'reduced.xml'}, with which the reduction would go on, does not "
+                f"fail any more: {self.check.word} is well with {len(failures)} of "
+                f"{len(failures)} samples",
+                hint="give another folder, or empty it, to begin anew with the whole model",
+            )
         if not kinds:
             raise UsageError(
                 f"the model does not fail: {self.check.word} is well with "

@@ -50,11 +50,11 @@ def fix(
 ) -> Fixes:
     """Repair what can be repaired without guessing; what was done, in order, and the model.
 
-    Misspelt attributes get their names, defaults are written out where OpenVINO crashes,
-    refuses or takes another one, dead layers are removed, names made unique, versions made
-    those of the target where the operation is as old, and ports made to declare what is
-    inferred. ``select`` and ``ignore`` name the findings that are to be repaired, as in
-    :func:`check`.
+    A bare < or & of a document read leniently is escaped, misspelt attributes get their names,
+    defaults are written out where OpenVINO crashes, refuses or takes another one, dead layers
+    are removed, names made unique, versions made those of the target where the operation is as
+    old, and ports made to declare what is inferred. ``select`` and ``ignore`` name the findings
+    that are to be repaired, as in :func:`check`.
     """
     chosen, unwanted = codes(select), codes(ignore)
 
@@ -63,7 +63,7 @@ def fix(
 
     oldest = None if target is None else release(target)
     model = opened(model)
-    done = Fixes(model)
+    done = Fixes(model, _escape(model, wanted))
     for graph in _graphs(model):
         for layer in graph.layers:
             done += _mend_attributes(layer, wanted)
@@ -75,6 +75,15 @@ def fix(
             done += _rename(graph)
     done += _declare(model, wanted)
     return done
+
+
+def _escape(model: Model, wanted: Wanted) -> Iterable[Fix]:
+    """Let a document that was read with escapes, and no other repair, be written with them."""
+    found = [(row.escapes, row) for row in model.repairs]
+    if found and all(code is not None and wanted(code) for code, _ in found):
+        model.source = model.text
+        for code, row in found:
+            yield Fix(str(code), f"{row.message}, line {row.line}: escaped")
 
 
 def _graphs(model: Model) -> list[Graph]:

@@ -17,6 +17,8 @@ _REPORTED = 1000
 
 _REPLACEMENT = "\ufffd"
 
+_LESS, _AND = 'raw "<" in an attribute', 'raw "&", or an entity that is not defined'
+
 _TOKEN = re.compile(
     r"<!--(?P<comment>.*?)-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>"
     r"|<(?P<end>/?)(?P<name>[^\s<>/=\"'?!&]+)"
@@ -39,6 +41,11 @@ class Repair(NamedTuple):
     line: int
     column: int
     message: str
+
+    @property
+    def escapes(self) -> str | None:
+        """The code of the finding that this settles by an escape, which loses nothing."""
+        return {_LESS: "IR104", _AND: "IR106"}.get(self.message)
 
 
 class _Open(NamedTuple):
@@ -180,7 +187,7 @@ class _Mender:
     def words(self, text: str, position: int, attribute: bool = False) -> str:
         """Text or an attribute's value, with what has a meaning in XML escaped."""
         if attribute and "<" in text:
-            self.report(position + text.index("<"), 'raw "<" in an attribute')
+            self.report(position + text.index("<"), _LESS)
             text = text.replace("<", "&lt;")
         if not attribute and "]]>" in text:
             self.report(position + text.index("]]>"), '"]]>" in text')
@@ -188,7 +195,7 @@ class _Mender:
         if "&" in text:
             found = _LOOSE.search(text)
             if found is not None:
-                self.report(position + found.start(), 'raw "&", or an entity that is not defined')
+                self.report(position + found.start(), _AND)
                 text = _LOOSE.sub("&amp;", text)
 
             def number(found: re.Match[str]) -> str:
