@@ -73,6 +73,21 @@ def test_the_failure_that_was_held_is_insisted_on(tmp_path: Path) -> None:
         ir.reduce(logarithm(), "run", given, output=out)
 
 
+def test_a_result_that_does_not_fail_any_more_is_named(tmp_path: Path) -> None:
+    check, out = tmp_path / "check.py", tmp_path / "out"
+    command = f"{sys.executable} {check} {{}}"
+    check.write_text("import sys\nsys.exit(1)\n")  # that which fails without a look at the model
+    ir.reduce(chain(2), command, output=out)
+    check.write_text("")
+    with pytest.raises(
+        UsageError, match=r"reduced\.xml, which is gone on with, .* any more"
+    ) as told:
+        ir.reduce(chain(2), command, output=out)
+    assert "give another folder, or empty it" in (told.value.hint or "")
+    with pytest.raises(UsageError, match="the model does not fail"):
+        ir.reduce(chain(2), command, output=tmp_path / "fresh")
+
+
 def test_the_test_of_a_command_fails_with_whichever_sample_does(tmp_path: Path) -> None:
     check = tmp_path / "check.py"
     check.write_text(

@@ -174,9 +174,8 @@ class _Reducer:
         kinds = [one.text for one in failures if one is not None]
         if not kinds and held is not None and self.folder is not None:
             raise UsageError(
-                f"{self.folder.path / 'reduced.xml'}, with which the reduction would go on, does not "
-                f"fail any more: {self.check.word} is well with {len(failures)} of "
-                f"{len(failures)} samples",
+                f"{self.folder.path / 'reduced.xml'}, which is gone on with, does not fail any "
+                f"more: {self.check.word} is well with {len(failures)} of {len(failures)} samples",
                 hint="give another folder, or empty it, to begin anew with the whole model",
             )
         if not kinds:
