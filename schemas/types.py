@@ -211,6 +211,8 @@ def _by_numpy_name(name: str) -> ElementType | None:
     """The type that NumPy calls by a name, such as float32."""
     if not (name.isascii() and name.isidentifier()):
         return None
+    if name == "float":  # of 64 bits to NumPy alone
+        return ElementType.F32
     try:
         kind = ElementType.of(name)
     except (TypeError, ValueError):

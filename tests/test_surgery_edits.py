@@ -279,12 +279,18 @@ def test_scores_and_boxes() -> None:
         ({"op": "connect", "from": "mean", "to": "conv"}, "cycle"),
         ({"op": "replace", "pattern": [{"id": "a", "type": "ReLU", "inputs": ["x"]}], "with": []},
          'needs the "output"'),
+        ({"op": "replace", "pattern": [{"name": "a", "type": "ReLU"}], "with": []},
+         'no field "pattern.0.name".*it needs "id"; it has id, type'),
+        ({"op": "replace", "pattern": [{"id": "a", "tipe": "ReLU"}], "with": []}, "mean type"),
+        ({"op": "insert", "after": "conv", "type": "Add", "inputs": ["@", 1.5]},
+         'written {"constant": 1.5}'),
+        ({"op": "set-type", "input": "x", "type": "float"}, 'write "f32"'),
         ({"op": "bypass", "layer": "conv", "in": "relu"}, "no layer has a body"),
         ("bypass", "not an object"),
     ],
 )  # fmt: skip
 def test_wrong_edits_say_where_and_what(entry: Any, said: str) -> None:
-    with pytest.raises(ir.IRError, match=said):
+    with pytest.raises(ir.IRError, match=f"(?s){said}"):
         ir.edit(network(), [entry])
 
 

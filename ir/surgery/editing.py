@@ -29,7 +29,7 @@ from .orders import Desk, Edit, bench_of
 from .orders_ends import END_EDITS
 from .orders_images import IMAGE_EDITS
 from .orders_layers import LAYER_EDITS
-from .orders_patterns import PATTERN_EDITS
+from .orders_patterns import PATTERN_EDITS, Node
 from .outcome import Operated, Surgery, size_of
 from .reshaping import lost_variables, refuse_lost, settle
 from .workbench import Workbench
@@ -185,7 +185,14 @@ def _refusal(kind: type[Edit], error: ValidationError) -> UsageError:
     fields = {about.alias or name: about for name, about in kind.model_fields.items()}
     match first["type"]:
         case "extra_forbidden":
-            hint = meant(field, fields) or f"it has {', '.join(fields)}"
+            known, needed = [*fields], ""
+            if len(first["loc"]) > 1:  # of a node in a list of them
+                known = [*Node.model_fields]
+                beside = (x["loc"] for x in rows if x["type"] == "missing")
+                lacking = [str(x[-1]) for x in beside if x[:-1] == first["loc"][:-1]]
+                needed = f'it needs "{lacking[0]}"; ' if lacking else ""
+            near = meant(str(first["loc"][-1]), known)
+            hint = near or f"{needed}it has {', '.join(known)}"
             return UsageError(f'it has no field "{field}"', hint=hint)
         case "missing":
             about = fields.get(field)

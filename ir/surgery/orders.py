@@ -191,7 +191,12 @@ def sources_of(
                 raise UsageError('"@" stands for the tensor at hand, and there is none')
             found.append(own)
         else:
-            found.append(desk.bench.tensor(str(one)))
+            try:
+                found.append(desk.bench.tensor(str(one)))
+            except UsageError as error:
+                if isinstance(one, (int, float)):
+                    error.hint = f'a constant is written {{"constant": {one}}}'
+                raise
     return found
 
 
