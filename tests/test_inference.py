@@ -104,6 +104,56 @@ def test_a_pinned_size_behind_the_batch_is_no_batch() -> None:
     assert "batch" not in caught.value.hint
 
 
+def test_a_reshape_that_new_sizes_do_not_reach_pins_nothing() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,4,6")
+    other = net.add("Exp", "opset1", [net.constant(np.ones((2, 12), "f4"))])
+    pattern = net.constant(np.array([1, 4, 6]))
+    other = net.add("Reshape", "opset1", [other, pattern], special_zero=True)
+    net.result(net.add("Add", "opset1", [x, other]), name="y")
+    with pytest.raises(ir.IRError, match="do not broadcast") as caught:
+        ir.infer(net.model(), {"x": "1,4,8"})
+    assert caught.value.hint is None
+
+
+def test_a_pattern_that_copies_what_is_new_pins_nothing() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "2,4,6")
+    pattern = net.constant(np.array([0, 8, 3]))
+    y = net.add("Reshape", "opset1", [x, pattern], special_zero=True)
+    held = net.constant(np.ones((2, 8, 3), "f4"), name="held")
+    net.result(net.add("Add", "opset1", [y, held]), name="y")
+    with pytest.raises(ir.IRError, match="do not broadcast") as caught:
+        ir.infer(net.model(), {"x": "5,4,6"})
+    assert 'constant "held" has the shape 2,8,3' in (caught.value.hint or "")
+
+
+def test_a_batch_is_freed_where_it_is_taken_in() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,4,6")
+    for name, pattern in (("first", [1, -1, 3]), ("second", [1, 24])):
+        held = net.constant(np.array(pattern), name=name)
+        x = net.add("Reshape", "opset1", [x, held], special_zero=True)
+    net.result(x, name="y")
+    with pytest.raises(ir.IRError) as caught:
+        ir.infer(net.model(), {"x": "2,4,6"})
+    assert '(constant "first") the batch is free' in (caught.value.hint or "")
+
+
+def test_a_batch_that_is_the_same_is_not_what_a_pattern_pins() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,4,6")
+    pattern = net.constant(np.array([2, -1, 6]))
+    y = net.add("Reshape", "opset1", [x, pattern], special_zero=True)
+    anchors = net.constant(np.ones((1, 2, 6), "f4"), name="anchors")
+    net.result(net.add("Add", "opset1", [y, anchors]), name="y")
+    with pytest.raises(ir.IRError, match="do not broadcast") as caught:
+        ir.infer(net.model(), {"x": "1,12,6"})
+    assert caught.value.hint is not None
+    assert 'constant "anchors" has the shape 1,2,6' in caught.value.hint
+    assert "batch" not in caught.value.hint
+
+
 def test_layers_of_unknown_types_are_trusted() -> None:
     net = ir.Builder()
     x = net.parameter("x", "f32", "1,2")

@@ -178,7 +178,7 @@ def infer_graph(
             tensors[layer.id] = _with_names(layer, outputs) if naming else outputs
         except IRError as error:
             if new_shapes and error.hint is None:
-                error.hint = _what_pins(graph, layer, tensors)
+                error.hint = _what_pins(graph, layer, tensors, _has_new_batch(graph, given))
             raise
     return tensors
 
@@ -295,8 +295,16 @@ def constant(layer: Layer) -> Tensor:
     return Tensor(kind, Shape(sizes), layer.value)
 
 
-def _what_pins(graph: Graph, layer: Layer, known: Mapping[int, tuple[Tensor, ...]]) -> str | None:
-    """The Reshape with a constant pattern at or before a layer: what new shapes fail on."""
+def _has_new_batch(graph: Graph, given: Mapping[int, Tensor]) -> bool:
+    """Whether the first size of an input is not what the file says."""
+    pairs = ((x.shape, graph.layer(id).outputs[0].tensor.shape) for id, x in given.items())
+    return any(new.rank and old.rank and new[0] != old[0] for new, old in pairs)
+
+
+def _what_pins(
+    graph: Graph, layer: Layer, known: Mapping[int, tuple[Tensor, ...]], has_new_batch: bool
+) -> str | None:
+    """What new shapes fail on: a Reshape of a constant pattern before a layer, or a constant."""
     seen: set[int] = set()
     queue = [layer]
     while queue:
@@ -308,22 +316,43 @@ def _what_pins(graph: Graph, layer: Layer, known: Mapping[int, tuple[Tensor, ...
         if current.type == "Reshape" and len(sources) == 2 and sources[1][0].type == "Const":
             pattern = sources[1][0].value.ravel().tolist()
             fed, index = sources[0]
-            if hint := _freed(pattern, known[fed.id][index].shape, sources[1][0].name):
+            shapes = known[fed.id][index].shape, fed.outputs[index].tensor.shape
+            hint = _freed(pattern, *shapes, sources[1][0].name, has_new_batch)
+            if hint is not None:
                 return f'Reshape "{current.name}" has the constant pattern {pattern}; {hint}'
         queue.extend(source[0] for source in sources)
+    if hasattr(layer.op, "auto_broadcast"):
+        for source in graph.sources(layer):
+            if source is not None and source[0].type == "Const":
+                shape = known[source[0].id][0].shape
+                return (
+                    f'constant "{source[0].name}" has the shape {shape}, which was made for other '
+                    "sizes of the inputs: convert the original model again for these"
+                )
     return None
 
 
-def _freed(pattern: list[int], fed: Shape, name: str) -> str | None:
-    """What to write into the constant of a pattern, so that it fits more than one input."""
+def _freed(
+    pattern: list[int], fed: Shape, before: Shape, name: str, has_new_batch: bool
+) -> str | None:
+    """What to write into the constant of a pattern, so that it fits more than what fed it before.
+
+    None where that is the same as before, or another size would have to be told: also where the
+    inputs have a new batch that does not come this far, which a layer before has taken in.
+    """
     copies, free = pattern[:1] in ([0], [-1]), -1 not in pattern
-    if copies and not free:
+    same_batch, same_rest = False, False
+    if fed.rank and fed.rank == before.rank:
+        same_batch, same_rest = fed[0] == before[0], fed.sizes[1:] == before.sizes[1:]
+    if fed == before or (copies and (same_rest or not free)) or (same_batch and has_new_batch):
         return None
     if copies or (fed.rank and pattern and fed[0] == pattern[0] and free):
         return (
             f'with -1 in place of a later size (constant "{name}") that one follows the input; '
             "where several change, ShapeOf has to tell them"
         )
+    if same_batch:
+        return None
     word = -1 if free else 0
     return f'with {word} in place of its first size (constant "{name}") the batch is free'
 
