@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ..schemas import Array, Dim, IRError, Size
 from ..schemas.attributes import Ints, read_list
+from ..schemas.errors import MISSPELT
 from ..schemas.shapes import at_least, interval, limits, not_below, number
 from .base import Op
 from .budget import require
@@ -66,11 +67,9 @@ class Windowed(Op):
         told = f"{teller} has {axes}" if teller else f"the input has {axes} spatial axes"
         for name, values in lists.items():
             if len(values) != axes:
-                raise IRError(
-                    f"{name} has {len(values)} axes, {told}"
-                    if values
-                    else f"required attribute {name} is missing"
-                )
+                if not values:
+                    raise IRError(f"required attribute {name} is missing", hint=MISSPELT)
+                raise IRError(f"{name} has {len(values)} axes, {told}")
         for name, values in lists.items():
             least = 0 if name.startswith("pads") else 1
             if min(values) < least:

@@ -223,6 +223,17 @@ def test_images_are_inputs_as_of_a_run(here: Path, call: Call, word: str) -> Non
     assert "pickled" not in err
 
 
+def test_what_fails_of_many_is_told_in_lines(here: Path, call: Call) -> None:
+    code, lines, err = call("simplify", "a", "--jobs", 1)
+    assert (code, lines) == (2, [])
+    assert "give -o FOLDER or --dry-run" in err
+    text = Path("a/m.xml").read_text("utf-8").replace('"Exp"', '"Concat"')
+    Path("a/m.xml").write_text(text.replace("<data axis", "<data axes"), "utf-8")
+    code, _, err = call("run", "a", "b", "--jobs", 1)
+    assert code == 1
+    assert "required attribute axis is missing\n  hint: `vinoir check`" in err
+
+
 @pytest.mark.parametrize(("word", "said"), [("--compiled", "in any case"), ("--batch=2", "call")])
 def test_out_says_what_it_does_instead(here: Path, call: Call, word: str, said: str) -> None:
     ir.write(small(), "m.xml")

@@ -180,6 +180,11 @@ def _over_many(
     models = select(given, suffix)
     refuse_inputs(values.get("inputs") or (), models)
     output = values.get("output")
+    if values.get("dry_run") is False and output is None:
+        raise UsageError(
+            "there is nothing to write to, and there may be many models",
+            hint="give -o FOLDER or --dry-run",
+        )
     work = Verb(
         verb, argument, values, None if output is None else targets_of(models, output)
     )  # fmt: skip
@@ -291,8 +296,8 @@ class Watch:
         if self.is_shown:
             self._wipe()
         seconds = time.monotonic() - self.began
-        for text in self.failed[:NAMED]:
-            note(text)
+        for line in "\n".join(self.failed[:NAMED]).splitlines():
+            note(line)
         if len(self.failed) > NAMED:
             note(f"and {len(self.failed) - NAMED} more")
         counts = ", ".join(f"{count} {state}" for state, count in self.sweep.states.items())
