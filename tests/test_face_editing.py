@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oracle import ask
-from test_face import counter, folder, model, split
+from test_face import folder, model, split
+from test_states import counter
 from vinoir import ir
 from vinoir.schemas import IRError, Tensor, UsageError
 
