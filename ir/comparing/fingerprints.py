@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ...schemas import IRError
+from ...schemas import ElementType, IRError
 from ..document import BODIES, Graph, Info, Layer, MapEntry
 from ..storage import digest_of
 
@@ -151,6 +151,20 @@ class Anatomy:
         for wire in self.uses[layer.id]:
             yield wire.user
             yield from (found.user for found in self.uses[wire.user.id])
+
+    def held_types(self, layer: Layer) -> set[ElementType]:
+        """The types of the constants that an expression is made of."""
+        found: set[ElementType] = set()
+        seen, pending = {layer.id}, [layer]
+        while pending:
+            one = pending.pop()
+            if one.is_constant:
+                found.add(one.element_type)
+            for source in self.sources[one.id]:
+                if source is not None and source[0].id not in seen:
+                    seen.add(source[0].id)
+                    pending.append(source[0])
+        return found
 
     def look_down(self, ends: Mapping[int, object]) -> None:
         """Number what becomes of each layer; ``ends`` are marks of sinks, by layer id."""

@@ -1,20 +1,22 @@
 """Which layer of one graph is which of another, whatever their ids, order and names.
 
 Layers are paired by what they compute, then by what becomes of what they compute, then by name,
-then by their neighbours: evidence is gone through from the strongest to the weakest, and what is
-paired once stays so.
+of whatever type, then by their neighbours: evidence is gone through from the strongest to the
+weakest, and what is paired once stays so.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 
 from ..document import Graph, Layer, split_names
 from .fingerprints import Anatomy, Numbers, Wire
 
 #: What a layer is compared by.
 Key = Callable[[Anatomy, Layer], Hashable]
+#: What an edit turns into no other type, nor another type into it.
+_ENDS = ("Const", "Parameter", "Result")
 
 
 class Matching:
@@ -47,6 +49,31 @@ class Matching:
     def same(self, left: Layer, right: Layer) -> bool:
         """Whether two layers compute the same."""
         return self.one.up[left.id] == self.two.up[right.id]
+
+    def is_certain(self, left: Layer, right: Layer) -> bool:
+        """Whether two layers compute the same or have a name in common; else a pair is a guess."""
+        if self.same(left, right) or (left.name and left.name == right.name):
+            return True
+        ones, twos = (
+            {name for names in layer.tensor_names() for name in names} for layer in (left, right)
+        )
+        return bool(ones & twos)
+
+    def takes_the_same(
+        self, left: Layer, right: Layer, fixed: tuple[Container[int], Container[int]]
+    ) -> bool:
+        """Whether what feeds two layers is paired, or ``fixed`` in both, place by place."""
+        ones, twos = self.one.sources[left.id], self.two.sources[right.id]
+        return len(ones) == len(twos) and all(
+            one is two
+            if one is None or two is None
+            else (one[0].id in fixed[0] and two[0].id in fixed[1])
+            or (one[1] == two[1] and self._are_one(one[0], two[0]))
+            for one, two in zip(ones, twos, strict=True)
+        )
+
+    def _are_one(self, left: Layer, right: Layer) -> bool:
+        return self.forth.get(left.id) is right or self.same(left, right)
 
     def by(
         self,
@@ -132,8 +159,7 @@ class Matching:
 
 def _may_become(layer: Layer, other: Layer) -> bool:
     """Whether an edit may have turned one type into the other."""
-    ends = ("Const", "Parameter", "Result")
-    return layer.type not in ends and other.type not in ends
+    return layer.type not in _ENDS and other.type not in _ENDS
 
 
 def _chosen(votes: list[tuple[int, Layer, Layer]]) -> list[tuple[Layer, Layer]]:
@@ -188,6 +214,16 @@ def _inputs(anatomy: Anatomy, layer: Layer) -> Hashable:
     return anatomy.inputs[layer.id] if anatomy.sources[layer.id] else _alone()
 
 
+def _inner_name(layer: Layer) -> Hashable:
+    """The name of a layer that computes something; of the others each is different."""
+    return (layer.type not in _ENDS and layer.name) or _alone()
+
+
+def _inner_tensor_names(anatomy: Anatomy, layer: Layer) -> Hashable:
+    """The names of the tensors of a layer that computes something."""
+    return _alone() if layer.type in _ENDS else _tensor_names(anatomy, layer)
+
+
 #: From the strongest evidence to the weakest; whether one of several may be taken.
 _EVIDENCE: list[tuple[Key, bool]] = [
     (lambda a, x: (a.up[x.id], a.fate[x.id], a.detail[x.id], x.name), True),
@@ -202,8 +238,12 @@ _EVIDENCE: list[tuple[Key, bool]] = [
     (lambda a, x: (x.type, a.fate[x.id], x.name), False),
     (lambda a, x: (x.type, a.fate[x.id]), False),
     (lambda a, x: (x.type, _inputs(a, x), x.name), False),
+    (lambda a, x: (x.type, _inner_name(x)), False),
+    (lambda a, x: (x.type, _inner_tensor_names(a, x)), False),
+    # What one layer was, several may have become, or the other way round: the last has the name.
+    (lambda a, x: _inner_name(x), False),
+    (lambda a, x: _inner_tensor_names(a, x), False),
     (lambda a, x: (x.type, _inputs(a, x)), False),
-    (lambda a, x: (a.local[x.id], x.name), False),
     (lambda a, x: (x.type, x.name), False),
 ]
 

@@ -23,16 +23,18 @@ from ...schemas import (
     InternalError,
     IRError,
     LimitError,
+    Shape,
     Tensor,
     UsageError,
 )
 from ...schemas.errors import MISTAKES
+from ...schemas.shapes import compatible
 from ..document import Layer, Model, named_inputs, paired_by_name
 from ..engine import Program
 from ..execution import Interpreter, check_inputs, infer_for
 from ..inference import Inferred
 from .extraction import Spot, extract
-from .fingerprints import Anatomy, Numbers
+from .fingerprints import Numbers
 from .matching import Matching, match
 from .naming import Names
 from .runtimes import RuntimeProcess, run_openvino
@@ -352,6 +354,7 @@ class OtherModel:
 
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
         """Start the other model on the same inputs."""
+        self.expected = inferred
         given: dict[int, Array] = {}
         for place, parameter in enumerate(self.other.parameters):
             ours = self.matching.back.get(parameter.id)
@@ -375,13 +378,24 @@ class OtherModel:
         self.wanted = {
             y.id
             for x, y in self.matching.pairs
-            if y.id not in self.fixed[1] or x.type == y.type == "Result"
+            if x.type == y.type == "Result" or (y.id not in self.fixed[1] and self._is_meant(x, y))
         }
 
+    def _is_meant(self, layer: Layer, other: Layer) -> bool:
+        """Whether two layers mean the same tensors: a guess must be one operation on such."""
+        return self.matching.is_certain(layer, other) or (
+            layer.type == other.type and self.matching.takes_the_same(layer, other, self.fixed)
+        )
+
     def tolerance(self, layer: Layer) -> float | None:
-        """None at all where other numbers or attributes go in: whatever differs is told."""
+        """None at all where other numbers or attributes go in: whatever differs is told.
+
+        What is computed there from other tensors, or by another operation, may be rounded.
+        """
         other = self.matching.forth.get(layer.id)
-        if other is None:
+        if other is None or layer.type != other.type:
+            return None
+        if not self.matching.takes_the_same(layer, other, self.fixed):
             return None
         if self.matching.one.local[layer.id] != self.matching.two.local[other.id]:
             return 0.0
@@ -392,7 +406,7 @@ class OtherModel:
                 continue
             if two[0].id in self.fixed[1] and not self.matching.same(one[0], two[0]):
                 held = [
-                    _held_types(anatomy, source[0])
+                    anatomy.held_types(source[0])
                     for anatomy, source in (
                         (self.matching.one, one),
                         (self.matching.two, two),
@@ -411,8 +425,10 @@ class OtherModel:
                 continue
             while other.id not in self.asked and self._step():
                 pass
+            certain = self.matching.is_certain(layer, other)
             for index, array in enumerate(self.asked.pop(other.id, ())):
-                found[layer.id, index] = array
+                if certain or _may_be(self.expected.of(layer)[index].shape, array):
+                    found[layer.id, index] = array
         if self.other.weights is not None:
             self.other.weights.release()
         return found
@@ -494,19 +510,11 @@ TOLERANCES: dict[ElementType, float] = {
 }
 
 
-def _held_types(anatomy: Anatomy, layer: Layer) -> set[ElementType]:
-    """The types of the constants that an expression is made of."""
-    found: set[ElementType] = set()
-    seen, pending = {layer.id}, [layer]
-    while pending:
-        one = pending.pop()
-        if one.is_constant:
-            found.add(one.element_type)
-        for source in anatomy.sources[one.id]:
-            if source is not None and source[0].id not in seen:
-                seen.add(source[0].id)
-                pending.append(source[0])
-    return found
+def _may_be(shape: Shape, array: Array) -> bool:
+    """Whether an array has a shape, as far as that is known."""
+    if shape.rank is None:
+        return True
+    return shape.rank == array.ndim and all(map(compatible, shape, array.shape))
 
 
 def has_state(layer: Layer) -> bool:
