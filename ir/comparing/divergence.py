@@ -38,6 +38,7 @@ from ..inference import Inferred
 from ..opening import ModelLike, opened
 from .extraction import Spot
 from .judging import Judge, Step
+from .recasting import without_recast
 from .references import (
     InPieces,
     OnnxRuntime,
@@ -205,9 +206,13 @@ def compare(
             worst: dict[Spot, Step] = {}
             try:
                 for number, given in enumerate(rows):
+                    steps: dict[Spot, Step] = {}
                     for spot, step in _walk(whole, reference, given, tolerance, progress):
                         budget.check_time()
-                        step = replace(step, sample=number)
+                        steps[spot] = replace(step, sample=number)
+                    if isinstance(reference, OtherModel):
+                        steps = without_recast(whole, steps)
+                    for spot, step in steps.items():
                         known = worst.get(spot)
                         if known is None or _badness(step) > _badness(known):
                             worst[spot] = step
