@@ -38,7 +38,10 @@ def without_recast(model: Model, steps: dict[Spot, Step]) -> dict[Spot, Step]:
         if users & closed:
             closed.add(layer.id)
     recast = {key for key in closed - lost - closing if key in rows}
-    recast |= {key for key in closing if not _reached(model, model.layer(key), rows, off) & lost}
+    for key in closing:
+        reached = _reached(model, model.layer(key), rows, off)
+        if reached and not reached & lost:
+            recast.add(key)
     if ends & off and not wrong - recast:
         return steps  # else nothing would say why outputs differ
     return {spot: step for spot, step in steps.items() if spot[0] not in recast}
