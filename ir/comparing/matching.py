@@ -72,6 +72,24 @@ class Matching:
             for one, two in zip(ones, twos, strict=True)
         )
 
+    def is_made_alike(self, left: Layer, right: Layer) -> bool:
+        """Whether two expressions are the same operations on constants, whatever these hold."""
+        pending, seen = [(left, right)], {(left.id, right.id)}
+        while pending:
+            x, y = pending.pop()
+            if x.is_constant and y.is_constant:
+                continue
+            ones, twos = self.one.sources[x.id], self.two.sources[y.id]
+            if x.type != y.type or len(ones) != len(twos):
+                return False
+            for one, two in zip(ones, twos, strict=True):
+                if one is None or two is None:
+                    continue
+                if (one[0].id, two[0].id) not in seen:
+                    seen.add((one[0].id, two[0].id))
+                    pending.append((one[0], two[0]))
+        return True
+
     def _are_one(self, left: Layer, right: Layer) -> bool:
         return self.forth.get(left.id) is right or self.same(left, right)
 

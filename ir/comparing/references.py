@@ -413,7 +413,8 @@ class OtherModel:
                     )
                 ]
                 # The same numbers in another type are as near as that type is.
-                return 0.0 if held[0] == held[1] else None
+                alike = held[0] == held[1] and self.matching.is_made_alike(one[0], two[0])
+                return 0.0 if alike else None
         return None
 
     def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
