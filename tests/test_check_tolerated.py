@@ -162,8 +162,7 @@ def test_what_model_optimizer_left_over_is_a_note() -> None:
     ("name", "attribute"),
     [
         ("ROIPoolingV1", "method"), ("PSROIPoolingV1", "mode"), ("DetectionOutputV1", "code_type"),
-        ("DetectionOutputV8", "code_type"), ("InterpolateV1", "mode"),
-        ("DeformablePSROIPoolingV1", "mode"), ("SpaceToDepthV1", "mode"),
+        ("DetectionOutputV8", "code_type"), ("SpaceToDepthV1", "mode"),
     ],
 )  # fmt: skip
 def test_letters_of_words_matter_where_they_do_for_openvino(name: str, attribute: str) -> None:
