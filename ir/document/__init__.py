@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from .parts import split_names as split_names
     from .parts import whole as whole
     from .symbols import keep_symbols as keep_symbols
-    from .symbols import named_axes as named_axes
+    from .symbols import own_names as own_names
     from .symbols import with_symbols as with_symbols
     from .turning import Readings as Readings
     from .turning import Ways as Ways
@@ -94,7 +94,7 @@ __getattr__, __dir__ = face(
             "BackEdge Edge Info LARGEST_ID MapEntry Port PortMap dims_of join_names "
             "read_back_edges read_dim read_info read_port_map read_ports split_names whole"
         ),
-        "symbols": "keep_symbols named_axes with_symbols",
+        "symbols": "keep_symbols own_names with_symbols",
         "turning": "Readings Ways is_on swaps_last ways_of",
     },
 )

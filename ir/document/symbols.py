@@ -1,7 +1,7 @@
 """Names of a Parameter's unknown sizes: kept in its rt_info, as IR has no other place.
 
-As ONNX has it, sizes of one name are equal in every call: what is computed of them may be
-replaced by what follows from that, and calls in which they differ are refused.
+A name is an input's own: that another input has a size of this name does not say that both are
+equal in every call, as exporters give one name to lengths that are not.
 """
 
 from __future__ import annotations
@@ -32,8 +32,15 @@ def keep_symbols(parameter: Layer, shape: Shape) -> None:
 
 def with_symbols(parameter: Layer, tensor: Tensor) -> Tensor:
     """What is known of a Parameter, its unknown sizes by their names."""
-    named = _kept(parameter)
-    if named is None or tensor.rank is None or named.rank != tensor.rank:
+    info = parameter.rt_info
+    held = None if info is None else info.find(KEY)
+    if held is None or held.value is None or tensor.rank is None:
+        return tensor
+    try:
+        named = Shape.parse(held.value, symbols=True)
+    except (ValueError, IRError):
+        return tensor
+    if named.rank != tensor.rank:
         return tensor
     sizes = [
         Dim(size.low, size.high, name.symbol)
@@ -44,27 +51,23 @@ def with_symbols(parameter: Layer, tensor: Tensor) -> Tensor:
     return Tensor(tensor.type, sizes)
 
 
-def named_axes(parameter: Layer) -> dict[int, str]:
-    """The names of a Parameter's sizes by their axes, also of such as are known by now."""
-    named = _kept(parameter)
-    sizes = () if named is None or named.rank is None else tuple(named)
-    return {
-        axis: str(size.symbol)
-        for axis, size in enumerate(sizes)
-        if isinstance(size, Dim) and size.symbol is not None
-    }
+def own_names(shape: Shape, owner: str, owners: dict[str, str]) -> Shape:
+    """A shape whose named sizes are called otherwise where another input has such names.
 
-
-def _kept(parameter: Layer) -> Shape | None:
-    """The shape that was written down with names."""
-    info = parameter.rt_info
-    held = None if info is None else info.find(KEY)
-    if held is None or held.value is None:
-        return None
-    try:
-        return Shape.parse(held.value, symbols=True)
-    except (ValueError, IRError):
-        return None
+    Args:
+        shape: of an input.
+        owner: the input.
+        owners: the inputs that names belong to, by name; those of this one are added.
+    """
+    if shape.rank is None:
+        return shape
+    sizes: list[int | Dim] = []
+    for size in shape:
+        name = str(size.symbol) if isinstance(size, Dim) and size.symbol else None
+        if isinstance(size, Dim) and name and owners.setdefault(name, owner) != owner:
+            size = Dim(size.low, size.high, f"{name} of {owner}")
+        sizes.append(size)
+    return Shape(sizes)
 
 
 #: What is said of signs: sizes that differ in these alone are others.

@@ -55,7 +55,6 @@ from ..inference import (
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
 from .decompression import halves, made_of_constants
-from .sizes import Sizes
 from .variables import State, Variables
 
 #: Arrays for the inputs: by name or index, or in order.
@@ -513,19 +512,14 @@ def aliases(graph: Graph) -> dict[str, str]:
 
 
 def check_inputs(model: Model, inputs: Inputs | None) -> dict[int, Array]:
-    """The arrays by layer id, each of the type and shape its Parameter asks for.
-
-    Sizes to which the model gives one name have to be equal.
-    """
+    """The arrays by layer id, each of the type and shape its Parameter asks for."""
     given = by_input(model, inputs)
     ends = [(layer, names[0]) for layer, names in named_inputs(model.parameters)]
     missing = [name for layer, name in ends if layer.id not in given]
     if missing:
         listed = ", ".join(f'"{name}"' for name in missing)
         raise UsageError(f"no value is given for {len(missing)} of the inputs: {listed}")
-    arrays = {layer.id: _checked(layer, name, given[layer.id], model) for layer, name in ends}
-    Sizes(model).refuse_unlike(arrays)
-    return arrays
+    return {layer.id: _checked(layer, name, given[layer.id], model) for layer, name in ends}
 
 
 def _checked(parameter: Layer, name: str, value: Any, graph: Graph) -> Array:

@@ -29,6 +29,7 @@ from ..document import (
     joined_numbers,
     named_output,
     output_keys,
+    own_names,
     with_symbols,
 )
 from ..faces import Shown
@@ -166,6 +167,7 @@ def infer_graph(
     ``hope``: what to go on with in the place of what a layer is sure to give.
     """
     tensors: dict[int, tuple[Tensor, ...]] = {}
+    owners: dict[str, str] = {}
     # A body is gone through several times, and those in it as often each time.
     count = budget().check_time if isinstance(graph, Model) else budget().turn
     for layer in graph.order():
@@ -173,6 +175,9 @@ def infer_graph(
             with layer.at():
                 count()
             outputs = infer_layer(graph, layer, tensors, given)
+            if layer.type == "Parameter" and layer.id not in given:
+                shape = own_names(outputs[0].shape, layer.name, owners)
+                outputs = (Tensor(outputs[0].type, shape),)
             if hope is not None:
                 outputs = hope(graph, layer, tensors, outputs)
             tensors[layer.id] = _with_names(layer, outputs) if naming else outputs

@@ -15,7 +15,17 @@ from onnx import helper
 from ....layers.base import Op
 from ....layers.memory import without_collection
 from ....schemas import Dim, ElementType, IRError, Shape, Tensor, UnsupportedError, Where, placed
-from ...document import Builder, Graph, Layer, Model, Output, Port, join_names, keep_symbols
+from ...document import (
+    Builder,
+    Graph,
+    Layer,
+    Model,
+    Output,
+    Port,
+    join_names,
+    keep_symbols,
+    own_names,
+)
 from . import (  # noqa: F401  # declare the converters
     attention,
     cached_attention,
@@ -51,7 +61,7 @@ from .proto import (
     where_of,
 )
 from .semantics import Semantics
-from .tensors import Store, kind_of, own_names, shape_of
+from .tensors import Store, kind_of, shape_of
 from .versions import (
     WORDS,
     Signature,

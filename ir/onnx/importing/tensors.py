@@ -84,18 +84,6 @@ def shape_of(shape: Any) -> Shape:
     return Shape(sizes)
 
 
-def own_names(shape: Shape, owner: str, owners: dict[str, str]) -> Shape:
-    """A shape whose named sizes are called otherwise where another input has such names."""
-    if shape.rank is None:
-        return shape
-    sizes: list[int | Dim] = []
-    for size in shape:
-        name = str(size.symbol) if isinstance(size, Dim) and size.symbol else None
-        other = name is not None and owners.setdefault(name, owner) != owner
-        sizes.append(Dim(0, None, f"{name} of {owner}") if other else size)
-    return Shape(sizes)
-
-
 class Store:
     """Where the tensors of a model have their bytes: in it, or in files of its folder."""
 
