@@ -58,8 +58,6 @@ OTHERWISE = {
 
 #: Words that OpenVINO reads in the specification's letters alone; most it reads in any case.
 EXACT = {
-    ("DetectionOutput", 1): "code_type",
-    ("DetectionOutput", 8): "code_type",
     ("PSROIPooling", 1): "mode",
     ("ROIPooling", 1): "method",
 }
