@@ -161,7 +161,9 @@ def test_what_model_optimizer_left_over_is_a_note() -> None:
 @pytest.mark.parametrize(
     ("name", "attribute"),
     [
-        ("ROIPoolingV1", "method"), ("PSROIPoolingV1", "mode"), ("SpaceToDepthV1", "mode"),
+        ("ROIPoolingV1", "method"), ("PSROIPoolingV1", "mode"), ("DetectionOutputV1", "code_type"),
+        ("DetectionOutputV8", "code_type"), ("InterpolateV1", "mode"),
+        ("DeformablePSROIPoolingV1", "mode"), ("SpaceToDepthV1", "mode"),
     ],
 )  # fmt: skip
 def test_letters_of_words_matter_where_they_do_for_openvino(name: str, attribute: str) -> None:

@@ -56,8 +56,12 @@ OTHERWISE = {
     ("RNNSequence", 5): {"activations": ("tanh", "no functions")},
 }
 
-#: Words that OpenVINO reads in the specification's letters alone; most it reads in any case.
+#: Words that OpenVINO takes in the specification's letters alone; most it takes in any case.
 EXACT = {
+    ("DeformablePSROIPooling", 1): "mode",
+    ("DetectionOutput", 1): "code_type",
+    ("DetectionOutput", 8): "code_type",
+    ("Interpolate", 1): "mode",
     ("PSROIPooling", 1): "mode",
     ("ROIPooling", 1): "method",
 }
