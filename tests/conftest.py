@@ -7,11 +7,12 @@ folder ``shared`` lies beside the checkout, its files are gone through as well (
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,20 @@ def integers_are_quick() -> Iterator[None]:
         # Small networks have small sums.
         patch.setattr(quantized, "SUMMED", -1e9)
         yield
+
+
+@pytest.fixture
+def vinoir(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, list[Any], str]]:
+    """Runs a verb over many models: its exit code, the lines of JSON, what it says beside."""
+    from vinoir.ir.cli import main
+
+    def call(*words: object) -> tuple[int, list[Any], str]:
+        with pytest.raises(SystemExit) as left:
+            main([str(word) for word in words])
+        out, err = capfd.readouterr()
+        return int(left.value.code or 0), [json.loads(line) for line in out.splitlines()], err
+
+    return call
 
 
 class Written:

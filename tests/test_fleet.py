@@ -39,17 +39,6 @@ def zoo(tmp_path: Path) -> Path:
     return tmp_path / "zoo"
 
 
-@pytest.fixture
-def vinoir(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, list[Any], str]]:
-    def call(*words: object) -> tuple[int, list[Any], str]:
-        with pytest.raises(SystemExit) as left:
-            main([str(word) for word in words])
-        out, err = capfd.readouterr()
-        return int(left.value.code or 0), [json.loads(line) for line in out.splitlines()], err
-
-    return call
-
-
 Vinoir = Callable[..., tuple[int, list[Any], str]]
 
 

@@ -17,18 +17,7 @@ from vinoir import ir
 from vinoir.ir.cli import main
 from vinoir.ir.fleet import select, targets_of
 
-Call = Callable[..., tuple[int, list[Any], str]]
-
-
-@pytest.fixture
-def call(capfd: pytest.CaptureFixture[str]) -> Call:
-    def call(*words: object) -> tuple[int, list[Any], str]:
-        with pytest.raises(SystemExit) as left:
-            main([str(word) for word in words])
-        out, err = capfd.readouterr()
-        return int(left.value.code or 0), [json.loads(line) for line in out.splitlines()], err
-
-    return call
+Vinoir = Callable[..., tuple[int, list[Any], str]]
 
 
 @pytest.fixture
@@ -47,31 +36,31 @@ def small(name: str = "m", kind: str = "Exp") -> ir.Model:
     return builder.model()
 
 
-def test_models_of_one_name_are_written_to_their_own_places(here: Path, call: Call) -> None:
-    code, lines, _ = call("simplify", "a", "b", "-o", "out", "--jobs", 2)
+def test_models_of_one_name_are_written_to_their_own_places(here: Path, vinoir: Vinoir) -> None:
+    code, lines, _ = vinoir("simplify", "a", "b", "-o", "out", "--jobs", 2)
     assert (code, len(lines)) == (0, 2)
     assert {ir.read(f"out/{name}/m.xml").name for name in "ab"} == {"a", "b"}
 
 
-def test_nothing_is_written_outside_of_the_folder(here: Path, call: Call) -> None:
+def test_nothing_is_written_outside_of_the_folder(here: Path, vinoir: Vinoir) -> None:
     before = (here / "b/m.xml").read_bytes()
     words = ("simplify", "a/m.xml", "a/../b/m.xml", "--jobs", 1, "-o")
-    assert call(*words, "out")[0] == 0
+    assert vinoir(*words, "out")[0] == 0
     assert sorted(str(path) for path in Path("out").rglob("*.xml")) == [
         "out/a/m.xml",
         "out/b/m.xml",
     ]
-    code, _, err = call(*words, "new/../out")
+    code, _, err = vinoir(*words, "new/../out")
     assert (code, "is already there" in err) == (2, True)
     (here / "in").mkdir()
     os.chdir("in")
-    assert call("simplify", "../a/m.xml", "../b/m.xml", "--jobs", 1, "-o", "out")[0] == 0
+    assert vinoir("simplify", "../a/m.xml", "../b/m.xml", "--jobs", 1, "-o", "out")[0] == 0
     assert sorted(map(str, Path("out").rglob("*.xml"))) == ["out/a/m.xml", "out/b/m.xml"]
     assert (here / "b/m.xml").read_bytes() == before
 
 
-def test_two_models_have_not_one_place(here: Path, call: Call) -> None:
-    code, lines, err = call("simplify", "a/m.xml", "./a/m.xml", "--jobs", 1, "-o", "out")
+def test_two_models_have_not_one_place(here: Path, vinoir: Vinoir) -> None:
+    code, lines, err = vinoir("simplify", "a/m.xml", "./a/m.xml", "--jobs", 1, "-o", "out")
     assert (code, lines) == (2, [])
     assert f"a/m.xml and ./a/m.xml would both be written to {os.path.join('out', 'm.xml')}" in err
     assert not Path("out").exists()
@@ -80,45 +69,47 @@ def test_two_models_have_not_one_place(here: Path, call: Call) -> None:
         targets_of(["a/m.xml", "a/a/m.xml"], "a/a")
     with pytest.raises(ir.UsageError, match="is not in out"):
         targets_of(["s3://bucket/../../../../m.xml", "a/m.xml"], "out")
-    assert call("bench", "a", "b", "--jobs", 1, "--plot", "x.svg")[0] == 2
+    assert vinoir("bench", "a", "b", "--jobs", 1, "--plot", "x.svg")[0] == 2
 
 
-def test_a_journal_of_something_else_lets_nothing_be_overwritten(here: Path, call: Call) -> None:
+def test_a_journal_of_something_else_lets_nothing_be_overwritten(
+    here: Path, vinoir: Vinoir
+) -> None:
     precious = here / "out/a/m.xml"
     precious.parent.mkdir(parents=True)
     precious.write_text("precious")
-    assert call("check", "a", "b", "--jobs", 1, "--journal", "j.jsonl")[0] == 0
+    assert vinoir("check", "a", "b", "--jobs", 1, "--journal", "j.jsonl")[0] == 0
     words = ("simplify", "a", "b", "-o", "out", "--jobs", 1, "--journal")
     for journal in ("j.jsonl", "new.jsonl"):
-        code, lines, err = call(*words, journal)
+        code, lines, err = vinoir(*words, journal)
         assert (code, lines) == (2, [])
         assert "is already there" in err
     assert precious.read_text() == "precious"
     assert not Path("new.jsonl").exists()
     # What was begun is gone on with, over what it was at when it was ended.
     precious.unlink()
-    assert call(*words, "j.jsonl")[0] == 0
+    assert vinoir(*words, "j.jsonl")[0] == 0
     rows = Path("j.jsonl").read_text().splitlines(keepends=True)
     Path("j.jsonl").write_text("".join(rows[:-1]))
-    code, lines, _ = call(*words, "j.jsonl")
+    code, lines, _ = vinoir(*words, "j.jsonl")
     assert (code, len(lines)) == (0, 1)
 
 
-def test_what_had_too_little_is_done_again_with_more(here: Path, call: Call) -> None:
+def test_what_had_too_little_is_done_again_with_more(here: Path, vinoir: Vinoir) -> None:
     words = ("run", "a/m.xml", "--jobs", 1, "--journal", "j.jsonl")
-    assert call(*words, "--max-seconds", 1e-6)[1][0]["state"] == "overtime"
+    assert vinoir(*words, "--max-seconds", 1e-6)[1][0]["state"] == "overtime"
     for less in (1e-6, 1e-7):
-        assert call(*words, "--max-seconds", less)[:2] == (4, [])
+        assert vinoir(*words, "--max-seconds", less)[:2] == (4, [])
     for more in (("--max-seconds", 600), ()):
         rows = Path("j.jsonl").read_text()
-        (line,) = call(*words, *more)[1]
+        (line,) = vinoir(*words, *more)[1]
         assert (line["state"], "limit" in line) == ("done", False)
-        assert call(*words, "--max-seconds", 1e-6)[:2] == (0, [])
+        assert vinoir(*words, "--max-seconds", 1e-6)[:2] == (0, [])
         Path("j.jsonl").write_text(rows)
 
 
 @pytest.mark.parametrize("given", ["x=x.npy", "x=given/", "x=given/*.npy"])
-def test_a_journal_tells_of_inputs_as_they_were(here: Path, call: Call, given: str) -> None:
+def test_a_journal_tells_of_inputs_as_they_were(here: Path, vinoir: Vinoir, given: str) -> None:
     def put(values: list[float]) -> None:
         for path in ("x.npy", "given/x.npy"):
             np.save(path, np.array([values], np.float32))
@@ -126,9 +117,9 @@ def test_a_journal_tells_of_inputs_as_they_were(here: Path, call: Call, given: s
     Path("given").mkdir()
     words = ("run", "a", "--jobs", 1, "--journal", "j.jsonl", "-i", given)
     put([1, 2])
-    assert [len(call(*words)[1]) for _ in range(2)] == [1, 0]
+    assert [len(vinoir(*words)[1]) for _ in range(2)] == [1, 0]
     put([3, 4])
-    (line,) = call(*words)[1]
+    (line,) = vinoir(*words)[1]
     assert line["state"] == "done"
 
 
@@ -153,18 +144,18 @@ def test_a_function_with_values_is_another_function(here: Path) -> None:
         "[]",
     ],
 )
-def test_a_line_that_is_none_of_a_journal_is_told(here: Path, call: Call, line: str) -> None:
+def test_a_line_that_is_none_of_a_journal_is_told(here: Path, vinoir: Vinoir, line: str) -> None:
     Path("j.jsonl").write_text(line + "\n")
-    code, lines, err = call("check", "a", "--jobs", 1, "--journal", "j.jsonl")
+    code, lines, err = vinoir("check", "a", "--jobs", 1, "--journal", "j.jsonl")
     assert (code, lines) == (2, [])
     assert "j.jsonl:1: error: is no journal" in err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and devices have names")
-def test_a_journal_is_an_ordinary_file(here: Path, call: Call) -> None:
+def test_a_journal_is_an_ordinary_file(here: Path, vinoir: Vinoir) -> None:
     os.mkfifo("pipe")
     for path in ("pipe", "/dev/zero", "/dev/full"):
-        code, lines, err = call("check", "a", "--jobs", 1, "--journal", path)
+        code, lines, err = vinoir("check", "a", "--jobs", 1, "--journal", path)
         assert (code, lines) == (2, [])
         assert "is no journal, it is not an ordinary file" in err
 
@@ -173,7 +164,7 @@ def none_else(text: str) -> float:
     raise AssertionError(f"{text} is no JSON")
 
 
-def test_numbers_that_json_lacks_are_words(here: Path, call: Call) -> None:
+def test_numbers_that_json_lacks_are_words(here: Path, vinoir: Vinoir) -> None:
     ir.write(small(kind="Log"), "log.xml")
     for number in range(2):
         np.save(f"x{number}.npy", np.array([[-1, number]], np.float32))
@@ -188,17 +179,17 @@ def test_numbers_that_json_lacks_are_words(here: Path, call: Call) -> None:
     assert kept == line | {"result": ["NaN", "-Infinity"]}
 
 
-def test_inputs_are_taken_in_the_order_of_their_numbers(here: Path, call: Call) -> None:
+def test_inputs_are_taken_in_the_order_of_their_numbers(here: Path, vinoir: Vinoir) -> None:
     ir.write(small(), "m.xml")
     for number in range(11):
         np.save(f"x{number}.npy", np.full((1, 2), number, np.float32))
-    assert call("run", "m.xml", "-i", "x=x*.npy", "--out", "y.npz", "--jobs", 2)[0] == 0
+    assert vinoir("run", "m.xml", "-i", "x=x*.npy", "--out", "y.npz", "--jobs", 2)[0] == 0
     with np.load("y.npz") as found:
         np.testing.assert_allclose(found["y"][:, 0], np.exp(np.arange(11)), rtol=1e-5)
 
 
 @pytest.mark.parametrize("word", ["images", "images/*.png"])
-def test_images_are_inputs_as_of_a_run(here: Path, call: Call, word: str) -> None:
+def test_images_are_inputs_as_of_a_run(here: Path, vinoir: Vinoir, word: str) -> None:
     image = pytest.importorskip("PIL.Image")
     net = ir.Builder()
     x = net.parameter("x", "f32", "1,3,?,6")
@@ -208,36 +199,36 @@ def test_images_are_inputs_as_of_a_run(here: Path, call: Call, word: str) -> Non
     pixels = np.random.default_rng(1).integers(0, 256, (11, 4, 6, 3), np.uint8)
     for number, one in enumerate(pixels):
         image.fromarray(one).save(f"images/{number}.png")
-    assert call("run", "m.xml", "-i", f"x={word}", "--out", "y.npz", "--jobs", 1)[0] == 0
+    assert vinoir("run", "m.xml", "-i", f"x={word}", "--out", "y.npz", "--jobs", 1)[0] == 0
     with np.load("y.npz") as found:
         wanted = np.sqrt(pixels.transpose(0, 3, 1, 2).astype("f4"))
         np.testing.assert_allclose(found["y"], wanted, rtol=1e-6)
     Path("images/3.png").write_bytes(b"none")
-    _, _, err = call("run", "m.xml", "-i", f"x={word}", "--out", "z.npz", "--jobs", 1)
+    _, _, err = vinoir("run", "m.xml", "-i", f"x={word}", "--out", "z.npz", "--jobs", 1)
     assert "3.png cannot be read as an image" in err
-    _, _, err = call("run", "m.xml", "-i", "y=images/1.png", "--out", "z.npz", "--jobs", 1)
+    _, _, err = vinoir("run", "m.xml", "-i", "y=images/1.png", "--out", "z.npz", "--jobs", 1)
     assert 'no input is named "y"; there are x' in err
     Path("x.txt").write_text("none")
-    _, _, err = call("run", "m.xml", "-i", "x=x.txt", "--out", "z.npz", "--jobs", 1)
+    _, _, err = vinoir("run", "m.xml", "-i", "x=x.txt", "--out", "z.npz", "--jobs", 1)
     assert "no image, and no .npy or .npz of plain arrays" in err
     assert "pickled" not in err
 
 
-def test_what_fails_of_many_is_told_in_lines(here: Path, call: Call) -> None:
-    code, lines, err = call("simplify", "a", "--jobs", 1)
+def test_what_fails_of_many_is_told_in_lines(here: Path, vinoir: Vinoir) -> None:
+    code, lines, err = vinoir("simplify", "a", "--jobs", 1)
     assert (code, lines) == (2, [])
     assert "give -o FOLDER or --dry-run" in err
     text = Path("a/m.xml").read_text("utf-8").replace('"Exp"', '"Concat"')
     Path("a/m.xml").write_text(text.replace("<data axis", "<data axes"), "utf-8")
-    code, _, err = call("run", "a", "b", "--jobs", 1)
+    code, _, err = vinoir("run", "a", "b", "--jobs", 1)
     assert code == 1
     assert "required attribute axis is missing\n  hint: `vinoir check`" in err
 
 
 @pytest.mark.parametrize(("word", "said"), [("--compiled", "in any case"), ("--batch=2", "call")])
-def test_out_says_what_it_does_instead(here: Path, call: Call, word: str, said: str) -> None:
+def test_out_says_what_it_does_instead(here: Path, vinoir: Vinoir, word: str, said: str) -> None:
     ir.write(small(), "m.xml")
-    code, _, err = call("run", "m.xml", "-i", "x=x*.npy", "--out", "y.npz", word)
+    code, _, err = vinoir("run", "m.xml", "-i", "x=x*.npy", "--out", "y.npz", word)
     assert code == 2
     assert said in err
 
