@@ -37,7 +37,7 @@ def refuse_loose_ends(layer: Layer, body: Graph, port_map: PortMap) -> None:
         if entry.internal_layer_id not in known:
             raise entry.error(
                 f"the port map names layer {entry.internal_layer_id} of the body, which is no "
-                f"{wanted} ({listed_ids(known)})"
+                f"{wanted} ({_listed(known)})"
             )
         if entry.purpose not in (None, PURPOSES[entry.kind]):
             raise entry.error(
@@ -48,12 +48,12 @@ def refuse_loose_ends(layer: Layer, body: Graph, port_map: PortMap) -> None:
         if edge.from_layer not in results or edge.to_layer not in parameters:
             raise IRError(
                 f"the back edge from layer {edge.from_layer} to {edge.to_layer} of the body: they "
-                f"go from a Result ({listed_ids(results)}) to a Parameter "
-                f"({listed_ids(parameters)})"
+                f"go from a Result ({_listed(results)}) to a Parameter "
+                f"({_listed(parameters)})"
             )
 
 
-def listed_ids(known: set[int]) -> str:
+def _listed(known: set[int]) -> str:
     """What there is, for an error."""
     return ", ".join(map(str, sorted(known)[:20])) or "there is none"
 

@@ -124,8 +124,7 @@ def straight_copy(array: Array) -> Array:
     if array.flags.c_contiguous or array.dtype.hasobject:
         return np.array(array, order="C")
     found = np.empty(array.shape, array.dtype)
-    for source, target in in_blocks(array, found):
-        np.copyto(target, source)
+    copy_into(found, array)
     return found
 
 
