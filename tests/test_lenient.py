@@ -90,6 +90,15 @@ def test_repaired_and_reported(text: str, place: tuple[int, int, str], name: str
     assert ir.dumps(model)[0] == text.encode()  # not touched, so as it was
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("tag", ["net", "layers", "edges"])
+def test_a_namespace_hides_nothing_in_any_encoding(tag: str, encoding: str) -> None:
+    source = net().replace(f"<{tag}", f'<{tag} xmlns="urn:x"').encode(encoding)
+    with pytest.raises(UnreadableError, match=f'<{tag}> is in the namespace "urn:x"'):
+        ir.loads(source)
+    assert len(ir.loads(source, lenient=True).layers) == 2
+
+
 @pytest.mark.parametrize(("text", "place", "name"), BROKEN)
 def test_openvino_reads_it_so(text: str, place: tuple[int, int, str], name: str) -> None:
     ov = pytest.importorskip("openvino")
