@@ -252,3 +252,17 @@ def test_all_names_of_a_tensor_are_renamed_at_once(monkeypatch: pytest.MonkeyPat
     assert set(new["ReLU"].outputs[0].names) == wanted
     for end in new.results:
         assert set((end.output_names or "").split(",")) == wanted
+
+
+def test_two_names_that_become_one_are_one_for_outputs_too() -> None:
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "1,3")
+    y = net.add("ReLU", "opset1", [x], name="r")
+    net.result(y, name="o1")
+    net.result(y, name="o2")
+    model = net.model()
+    before = [layer.output_names for layer in model.results]
+    edited, _ = ir.edit(model, [{"op": "rename", "tensors": "o.*", "to": "y"}])
+    assert edited["r"].outputs[0].names == ("y",)
+    assert {layer.output_names for layer in edited.results} == {"y"}
+    assert [layer.output_names for layer in model.results] == before

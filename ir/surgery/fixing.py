@@ -80,7 +80,8 @@ def fix(
 def _escape(model: Model, wanted: Wanted) -> Iterable[Fix]:
     """Let a document that was read with escapes, and no other repair, be written with them."""
     found = [(row.escapes, row) for row in model.repairs]
-    if found and all(code is not None and wanted(code) for code, _ in found):
+    is_done = model.source is model.text
+    if found and not is_done and all(code is not None and wanted(code) for code, _ in found):
         model.source = model.text
         for code, row in found:
             yield Fix(str(code), f"{row.message}, line {row.line}: escaped")

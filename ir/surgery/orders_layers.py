@@ -106,6 +106,10 @@ class Rename(Chosen):
                 new = {name: other for name, other in wanted.items() if other != name}
                 if new:
                     source = Source(layer, index)
+                    # Two names may become one: each comes back as it was.
+                    desk.undoing.append(partial(setattr, source.port, "names", source.port.names))
+                    for user, _ in desk.bench.users(source):
+                        desk.keep(user, "output_names")
                     desk.bench.rename_tensor(source, new)
                     former = {other: name for name, other in new.items()}
                     desk.undoing.append(partial(desk.bench.rename_tensor, source, former))

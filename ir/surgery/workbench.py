@@ -409,7 +409,7 @@ class Workbench:
         for user, _ in self.users(source):
             if user.type == "Result" and user.output_names is not None:
                 names = split_names(user.output_names)
-                user.output_names = join_names(renamed.get(name, name) for name in names)
+                user.output_names = join_names(dict.fromkeys(renamed.get(x, x) for x in names))
         self.tell_outputs(source)
 
     def refuse_named(self, source: Source, old: str, new: str) -> None:
