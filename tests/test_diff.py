@@ -310,6 +310,26 @@ def test_without_weights_constants_are_told_by_their_places(tmp_path: Path) -> N
     assert not ir.diff(one, one)
 
 
+def test_without_weights_a_constant_more_is_the_only_difference(tmp_path: Path) -> None:
+    """It moves all those behind it, whose places are no difference then."""
+
+    def made(*, more: bool) -> Path:
+        net = ir.Builder("n")
+        y = net.parameter("x", "f32", (2, 3))
+        if more:
+            y = net.add("Multiply", "opset1", [y, np.full((2, 3), 3, "f4")], name="more")
+        for number in range(5):
+            y = net.add("Add", "opset1", [y, np.full((2, 3), number, "f4")], name=f"a{number}")
+        net.result(y, name="y")
+        path = tmp_path / f"{more}.xml"
+        ir.write(net.model(), path)
+        path.with_suffix(".bin").unlink()
+        return path
+
+    found = ir.diff(made(more=False), made(more=True)).found
+    assert [one.kind for one in found if not one.follows] == ["added", "added"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [

@@ -159,7 +159,7 @@ def diff(one: ModelLike, two: ModelLike) -> Differences:
     found.models = first, second
     _compare_models(first, second, found)
     found.locate(None, None)
-    _compare_graphs(first, second, found, (), Numbers(), None)
+    _compare_graphs(first, second, found, (), Numbers(first, second), None)
     return found
 
 

@@ -7,6 +7,7 @@ that equal numbers mean equal expressions, and no two expressions share one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,7 +25,13 @@ _NAMING = frozenset({"fused_names", "fused_names_0"})
 class Numbers:
     """One number for each expression, the same whenever it is met again."""
 
-    def __init__(self) -> None:
+    def __init__(self, *models: Graph) -> None:
+        """Without a .bin constants of ``models`` are told by their places, if these are the same.
+
+        Where one has a constant more, those behind it have moved: places say nothing then.
+        """
+        layouts = [_layout(model) for model in models]
+        self._placed = bool(layouts) and all(layout == layouts[0] for layout in layouts)
         self._table: dict[object, int] = {}
         self._operations: dict[object, tuple[str, tuple[tuple[str, str], ...]]] = {}
         self._contents: dict[object, bytes | None] = {}
@@ -45,10 +52,9 @@ class Numbers:
         return found
 
     def content(self, layer: Layer) -> bytes | None:
-        """What tells a constant's bytes from others; without a .bin, where they would be."""
+        """What tells a constant's bytes from others; None where nothing does."""
         if not layer.has_value:
-            places = [layer.data.get(name, "") for name in ("offset", "size")]
-            return f"at {places[0]}, {places[1]} bytes".encode()
+            return ",".join(_extent(layer)).encode() if self._placed else None
         if 0 in layer.sizes:
             return b""
         if layer.has_new_value or "value" in layer.data:
@@ -59,6 +65,17 @@ class Numbers:
             self._models.append(model)
             self._contents[key] = digest_of(layer.blob)
         return self._contents[key]
+
+
+def _extent(constant: Layer) -> tuple[str, str]:
+    """Where in a .bin a constant has its bytes, and how many."""
+    return constant.data.get("offset", ""), constant.data.get("size", "")
+
+
+def _layout(model: Graph) -> Counter[tuple[str, str]]:
+    """The places of constants whose bytes are not there."""
+    layers = model.everywhere()
+    return Counter(_extent(x) for x in layers if x.is_constant and not x.has_value)
 
 
 def _operation(layer: Layer, data: Mapping[str, str]) -> tuple[str, tuple[tuple[str, str], ...]]:
