@@ -176,3 +176,14 @@ def test_an_input_of_no_declared_type_is_computed_alike_however_it_is_run(kind: 
     found, wanted = ir.compile(model)(given)["y"], ir.run(model, given)["y"]
     assert found.dtype == wanted.dtype
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_a_run_hands_out_lies_in_its_order() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2, 3, 4))
+    net.result(net.add("Transpose", "opset1", [net.add("ReLU", "opset1", [x]), [2, 1, 0]]))
+    given = np.arange(24, dtype="f4").reshape(2, 3, 4)
+    for run in (lambda: ir.run(net.model(), [given]), lambda: ir.compile(net.model())([given])):
+        (found,) = run().values()
+        assert found.flags.c_contiguous
+        np.testing.assert_array_equal(found, given.transpose(2, 1, 0))

@@ -172,10 +172,11 @@ def test_an_interrupted_call_leaves_nothing_open(threads: int) -> None:
 
     def sweep() -> None:
         before, met = settings(), 0
-        for met in interrupts(lambda: program(given), "ir/engine", "layers", error=TimeoutError):
-            assert settings() == before, met
-            assert met % 5 or np.array_equal(program(given)["y"], wanted), met
-        assert met > 50
+        for call in (program, program.anew):
+            for met in interrupts(partial(call, given), "ir/engine", "layers", error=TimeoutError):
+                assert settings() == before, met
+                assert met % 5 or np.array_equal(program(given)["y"], wanted), met
+            assert met > 50
 
     in_time(sweep)
 

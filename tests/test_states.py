@@ -171,3 +171,35 @@ def test_what_is_no_state_is_refused(tmp_path: Path) -> None:
     for name in ("text.npz", "one.npy", "none.npz"):
         with pytest.raises(UsageError, match=name):
             program.state.load(tmp_path / name)
+
+
+def test_a_value_of_no_declared_type_has_the_declared_shape() -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,2")
+    words = {"variable_id": "v", "variable_type": "dynamic", "variable_shape": "1,2"}
+    y = net.add("Add", "opset1", [net.add("ReadValue", "opset6", [x], **words), x])
+    net.add("Assign", "opset6", [y], variable_id="v")
+    net.result(y)
+    program = ir.compile(net.model())
+    with pytest.raises(ir.UsageError, match=r'"v" has the shape 1,2, the array \(5, 2\)'):
+        program.state["v"] = np.ones((5, 2), "f4")
+    with pytest.raises(ir.UsageError, match=r'"v" has the shape 1,2, the array \(5, 2\)'):
+        ir.run(net.model(), [np.ones((1, 2), "f4")], state={"v": np.ones((5, 2), "f4")})
+
+
+def test_what_nobody_assigns_is_handed_on_as_it_is() -> None:
+    """A body, or a run, that reads a variable makes no copy of it, and of a constant one."""
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (2,))
+    for name in ("read", "told"):
+        words = {"variable_id": name, "variable_type": "f32", "variable_shape": "2"}
+        held = net.add("ReadValue", "opset6", [net.constant(np.zeros(2, "f4"))], **words)
+        kept = held if name == "read" else net.constant(np.ones(2, "f4"))
+        net.add("Assign", "opset6", [kept], variable_id=name)
+        net.result(net.add("Add", "opset1", [held, x]))
+    mine = np.full(2, 7, "f4")
+    state = {"read": mine, "told": mine.copy()}
+    ir.run(net.model(), [np.ones(2, "f4")], state=state)
+    assert state["read"] is mine
+    assert state["told"].tolist() == [1, 1]
+    assert state["told"].flags.writeable

@@ -580,3 +580,22 @@ def test_wrong_wiring_of_a_body_is_told(old: str, new: str, told: str, tmp_path:
         assert not isinstance(caught.value, InternalError)
     path.write_text(sound, "utf-8")
     assert next(iter(ir.run(path, inputs).values())).tolist() == [3, 3]
+
+
+def test_a_loop_with_one_input_is_told_and_no_bug(tmp_path: Path) -> None:
+    path = tmp_path / "loop.xml"
+    x, kept = parameter("", ov.Type.i64), parameter("", ov.Type.i64)
+    made = ops.loop(x.output(0), ops.constant(np.array(True)).output(0))
+    twice = ops.relu(kept)
+    made.set_function(ov.Model([ops.constant(np.array(True)), twice], [kept], "body"))
+    made.set_special_body_ports([-1, 0])
+    made.set_invariant_input(kept, x.output(0))
+    ov.serialize(ov.Model([made.get_iter_value(twice.output(0), -1)], [x], "m"), path)
+    text = path.read_text("utf-8")
+    loop = re.search(r'<layer id="(\d+)"[^>]*type="Loop".*?(<input>.*?</input>)', text, re.S)
+    assert loop is not None
+    text = text.replace(loop[2], '<input><port id="0" precision="I64" /></input>', 1)
+    text = re.sub(rf'<edge [^>]*to-layer="{loop[1]}" to-port="[12]" />', "", text)
+    text = re.sub(r'<input external_port_id="\d+"', '<input external_port_id="0"', text)
+    path.write_text(text, "utf-8")
+    assert "IR602" in {finding.code for finding in ir.check(path).findings}

@@ -16,7 +16,7 @@ import numpy as np
 from ...layers.budget import require
 from ...layers.memory import without_collection
 from ...schemas import Array
-from ..execution import State, Variables
+from ..execution import State, keep
 from .kernels import Scratch, lay_out_weights, steps_of
 from .memory import Direct, InTurn, direct_values, lay_out, private, straight_copy, together
 from .outside import Outside, take_in
@@ -133,16 +133,7 @@ class Planned:
             found = self._run(arrays, state or {})
         if state is not None:
             self.outside.settle()
-            kept: dict[str, Array] = {}
-            for name, value in self.outside.state.items():
-                if state.get(name) is not value:
-                    # Definitions may hand on what they were given.
-                    lent = any(np.may_share_memory(value, other) for other in arrays.values())
-                    kept[name] = value.copy() if lent or not value.flags.writeable else value
-            if isinstance(state, Variables):
-                state.commit(kept)
-            else:
-                state |= kept  # in C, as the other: an interrupt finds all of them or none
+            keep(state, self.outside.state, arrays.values())
         self.outside.state = {}
         return found
 

@@ -38,6 +38,7 @@ from ..execution import (
     Wanted,
     aliases,
     check_inputs,
+    own_copies,
     refuse_unknown,
 )
 from ..faces import Shown
@@ -47,7 +48,6 @@ from .handing_out import handing_out
 from .hopes import LoosenedError
 from .kept_plans import KeptPlans
 from .means import Memory, kept_weights, means
-from .memory import unshared_copy
 from .patterns import Pattern, Patterns, openness, takes_texts
 from .plan import Constants, Node, build, cut_regions
 from .planned import Hurry, Planned, ready
@@ -153,6 +153,7 @@ class Program(Shown):
                 return Outputs(dict(zip(self._keys, handed, strict=True)), self._aliases)
         return self._called(inputs, arrays)
 
+    @tidy
     def anew(self, inputs: Inputs | None = None) -> Outputs:
         """Run the model once, its variables begun anew; no other thread comes in between."""
         return self._called(inputs, None, is_anew=True) if self.state.declared else self(inputs)
@@ -297,13 +298,8 @@ class Program(Shown):
         arrays = {place: np.asarray(array, order="C") for place, array in arrays.items()}
         with single_blas:
             found = self._walk(arrays, self.state)
-        # Definitions may hand on what they were given: nobody's memory is to be another's.
-        for name, value in self.state.items():
-            dict.__setitem__(self.state, name, unshared_copy(value, arrays.values()))
-        taken = [*arrays.values(), *self.state.values()]
-        for array in self._handed_out([found[layer.id][0] for layer in results]):
-            taken.append(unshared_copy(array, taken))
-        return taken[len(taken) - len(results) :]
+        made = self._handed_out([found[layer.id][0] for layer in results])
+        return own_copies(made, [*arrays.values(), *self.state.values()])
 
     def _handed_out(self, arrays: Iterable[Array]) -> list[Array]:
         """Outputs as arrays of the element types that were inferred."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .sizes import Sizes as Sizes
     from .variables import State as State
     from .variables import Variables as Variables
+    from .variables import keep as keep
+    from .variables import own_copies as own_copies
 
 __getattr__, __dir__ = face(
     __name__,
@@ -46,6 +48,6 @@ __getattr__, __dir__ = face(
             "by_definition check_inputs infer_for read_variable refuse_unknown run wanted_names"
         ),
         "sizes": "Sizes",
-        "variables": "State Variables",
+        "variables": "State Variables keep own_copies",
     },
 )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ...layers.base import Kernel, Op
-from ...layers.budget import budget, owner_of, within
+from ...layers.budget import budget, within
 from ...layers.casting import (
     aligned,
     as_computed,
@@ -55,7 +55,7 @@ from ..inference import (
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
 from .decompression import halves, made_of_constants
-from .variables import State, Variables
+from .variables import State, Variables, keep, own_copies
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"
@@ -178,16 +178,12 @@ def _run(
     if state is not None:
         state |= held
     # Definitions may hand on what they were given: who writes to an output changes nothing else.
-    lent = [*arrays.values(), *held.values()]
-    owners = {id(owner_of(array)) for array in lent}
-    handed = {}
-    for name, (layer, index) in wanted.items():
-        made = output_array(model, found[layer.id][index], inferred.of(layer)[index].type)
-        if not made.flags.writeable or id(owner_of(made)) in owners:
-            made = made.copy()
-        owners.add(id(owner_of(made)))
-        handed[name] = made
-    return Outputs(handed, aliases(model))
+    made = [
+        output_array(model, found[layer.id][index], inferred.of(layer)[index].type)
+        for layer, index in wanted.values()
+    ]
+    handed = own_copies(made, [*arrays.values(), *held.values()])
+    return Outputs(dict(zip(wanted, handed, strict=True)), aliases(model))
 
 
 def infer_for(model: Model, arrays: Mapping[int, Array], state: State | None = None) -> Inferred:
@@ -314,11 +310,7 @@ class Interpreter:
                 for done in freed:
                     allowed.let_go(values.pop(done))
             self._state.update(self._assigned)
-            kept = kept_apart(self._state, arrays.values())
-            if isinstance(state, Variables):
-                state.commit(kept)
-            else:  # those of a walk through a body, which are all looked at in the end
-                state.update(kept)
+            keep(state, self._state, arrays.values())
             return values
         finally:
             for outputs in values.values():
@@ -382,15 +374,6 @@ class Interpreter:
         """Keep a value; it is the caller's own from then on."""
         self._assigned[op.variable_id] = value
         return value
-
-
-def kept_apart(state: State, given: Iterable[Array]) -> State:
-    """The values of variables, copied where they lie in memory of those who gave the inputs."""
-    lent = list(given)
-    return {
-        name: value.copy() if any(np.may_share_memory(value, one) for one in lent) else value
-        for name, value in state.items()
-    }
 
 
 def read_variable(op: Any, inputs: Sequence[Array], state: State) -> Array:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
+from ...layers.budget import owner_of
 from ...layers.casting import as_computed, computed
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError
 from ...schemas.printing import Table, meant, printable_name
@@ -135,6 +137,10 @@ class Variables(Shown, dict[str, Array]):
         if name not in self.declared:
             raise self._stranger(name)
         wanted, array = self.declared[name], np.asarray(value)
+        if not self._room(name).takes(array.shape):
+            raise UsageError(
+                f'variable "{name}" has the shape {wanted.shape}, the array {array.shape}'
+            )
         if wanted.type.is_dynamic:
             return array
         allowed = {wanted.type.dtype, computed(wanted.type).dtype}
@@ -142,10 +148,6 @@ class Variables(Shown, dict[str, Array]):
             raise UsageError(
                 f'variable "{name}" is {wanted.type}, the array is {array.dtype}',
                 hint=f"convert it: array.astype({wanted.type.dtype.name!r})",
-            )
-        if not self._room(name).takes(array.shape):
-            raise UsageError(
-                f'variable "{name}" has the shape {wanted.shape}, the array {array.shape}'
             )
         return array
 
@@ -189,6 +191,41 @@ class Variables(Shown, dict[str, Array]):
         if name not in self:
             return name, self.declared[name], "not set", ""
         return name, self.declared[name], Tensor.of(self[name]), self[name]
+
+
+def keep(state: State, found: State, given: Iterable[Array]) -> None:
+    """Let variables hold what a call has found for them: all of it, or nothing.
+
+    Definitions may hand on what they were given: what lies in memory of the inputs, or may not be
+    written, is copied.
+    """
+    lent = list(given)
+    fresh = {
+        name: value.copy()
+        if not value.flags.writeable or any(np.may_share_memory(value, one) for one in lent)
+        else value
+        for name, value in found.items()
+        if state.get(name) is not value
+    }
+    # Either is one call in C: an interrupt finds all of them or none.
+    if isinstance(state, Variables):
+        state.commit(fresh)
+    else:
+        state.update(fresh)
+
+
+def own_copies(arrays: Iterable[Array], lent: Iterable[Array]) -> list[Array]:
+    """Arrays as they are handed out, each in memory of its own, one number after the other."""
+    owners = {id(owner_of(array)) for array in lent}
+    found = []
+    for array in arrays:
+        flags = array.flags
+        is_lent = id(owner_of(array)) in owners
+        if is_lent or not (flags.writeable and flags.c_contiguous):
+            array = np.array(array, order="C")
+        owners.add(id(owner_of(array)))
+        found.append(array)
+    return found
 
 
 def _is_numpys(dtype: np.dtype[Any]) -> bool:

@@ -11,8 +11,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from ...layers.axes import axis_of
-from ...schemas import ANY, Dim, ElementType, IRError, Shape, Size, Tensor
-from ...schemas.errors import LimitError
+from ...schemas import ANY, Dim, ElementType, IRError, LimitError, Shape, Size, Tensor
 from ...schemas.shapes import any_sizes, interval, limits, same, union
 from ..document import Graph, Layer, MapEntry, PortMap
 from .wiring import (
@@ -37,12 +36,13 @@ def infer_bodies(layer: Layer, inputs: Sequence[Tensor], infer: InferGraph) -> t
     _, port_map = body_of(layer, "body")
     loop = layer.type == "Loop"
     _, known = _turn(layer, inputs, infer)
+    first = inputs[1].ints() if loop and len(inputs) > 1 else None
+    never = first == [0]
     turns = (
-        _turns_of_loop(layer, inputs, port_map, known)
+        _turns_of_loop(layer, inputs, port_map, known, first)
         if loop
         else (turns_of_iterator(port_map, inputs))
     )
-    never = loop and len(inputs) > 1 and inputs[1].ints() == [0]
     begins = _first_states(layer, port_map, inputs)
     found = []
     for entry in ordered_outputs(port_map):
@@ -269,6 +269,7 @@ def _turns_of_loop(
     inputs: Sequence[Tensor],
     port_map: PortMap,
     known: Mapping[int, tuple[Tensor, ...]],
+    begins: Sequence[int] | None,
 ) -> int | None:
     """How often a Loop runs its body; None where that is not known."""
     condition = next((e for e in port_map.outputs if e.purpose == "execution_condition"), None)
@@ -286,11 +287,13 @@ def _turns_of_loop(
                 )
     if not goes_on:
         return None
-    begins, count = inputs[1].ints(), inputs[0].ints()
     if not begins:
         return None  # it may not begin at all
-    if not begins[0] or not goes_on[0]:
-        return begins[0]
+    if not begins[0]:
+        return 0
+    count = inputs[0].ints()
+    if not goes_on[0]:  # one, unless there is to be none
+        return None if not count else 1 if count[0] < 0 else min(count[0], 1)
     return None if not count or count[0] < 0 else count[0]
 
 
