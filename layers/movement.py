@@ -38,13 +38,18 @@ class TransposeV1(Op):
             raise IRError(f"the order has {count} axes, the input has {rank}")
         if order is None:
             return (Tensor(arg.type, Shape.of_rank(rank)),)
-        order = order or list(range(rank))[::-1]
-        if sorted(order) != list(range(rank)):
-            raise IRError(f"the order {order} is not that of {rank} axes, each once")
+        order = self.checked(order, rank)
         return (Tensor(arg.type, Shape(arg.shape[axis] for axis in order)),)
 
     def run(self, arg: Array, input_order: Array) -> tuple[Array, ...]:
-        return (np.transpose(arg, input_order.tolist() or None),)
+        return (np.transpose(arg, self.checked(input_order.tolist(), arg.ndim)),)
+
+    def checked(self, order: Sequence[int], rank: int) -> Sequence[int]:
+        """An order of axes that are not counted from the end; an empty one turns all around."""
+        order = order or range(rank)[::-1]
+        if sorted(order) != [*range(rank)]:
+            raise IRError(f"the order {[*order]} is not that of {rank} axes, each once")
+        return order
 
 
 class ConcatV1(Op):

@@ -212,7 +212,7 @@ class STFTV15(Op):
     def run(
         self, signal: Array, window: Array, frame_size: Array, frame_step: Array
     ) -> tuple[Array, ...]:
-        size, step = int(frame_size), int(frame_step)
+        size, step = frames_of(frame_size, frame_step)
         frames = sliding_window_view(widened(signal), size, -1)[..., ::step, :]
         points = as_pairs(np.fft.rfft(frames * centred(widened(window), size)))
         if self.transpose_frames:
@@ -271,7 +271,7 @@ class ISTFTV16(Op):
         frame_step: Array,
         length: Array | None = None,
     ) -> tuple[Array, ...]:
-        size, step = int(frame_size), int(frame_step)
+        size, step = frames_of(frame_size, frame_step)
         wide, weights = as_complex(widened(data)), centred(widened(window), size)
         require(8 * prod(wide.shape[:-2]) * wide.shape[-1] * size)
         frames = np.fft.irfft(wide.swapaxes(-1, -2), size)
@@ -297,6 +297,20 @@ class ISTFTV16(Op):
         return (narrowed(result, data.dtype),)
 
 
+def frames_of(frame_size: Array, frame_step: Array) -> tuple[int, int]:
+    """Size and step of frames."""
+    size, step = int(frame_size), int(frame_step)
+    not_less_than_one("frame size", size)
+    not_less_than_one("frame step", step)
+    return size, step
+
+
+def not_less_than_one(what: str, value: int) -> None:
+    """Refuse a size or step of frames that is none."""
+    if value < 1:
+        raise IRError(f"the {what} is {value}, the least is 1")
+
+
 def check_frames(
     data: Tensor, window: Tensor, frame_size: Tensor, frame_step: Tensor
 ) -> ElementType:
@@ -311,8 +325,8 @@ def check_frames(
         if tensor.rank not in (None, 0):
             raise IRError(f"the {what} has {tensor.rank} axes, it is one number")
         value = scalar(tensor)
-        if value is not None and value < 1:
-            raise IRError(f"the {what} is {value}, the least is 1")
+        if value is not None:
+            not_less_than_one(what, value)
     size = scalar(frame_size)
     if size is not None and window.shape.is_static:
         (length,) = window.shape.static

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..schemas import Array, Dim, IRError, Size
+from ..schemas import Array, Dim, IRError, Size, Where
 from ..schemas.attributes import Ints, read_list
-from ..schemas.errors import MISSPELT
 from ..schemas.shapes import at_least, interval, limits, not_below, number
 from .base import Op
 from .budget import require
@@ -68,7 +67,7 @@ class Windowed(Op):
         for name, values in lists.items():
             if len(values) != axes:
                 if not values:
-                    raise IRError(f"required attribute {name} is missing", hint=MISSPELT)
+                    raise IRError(f"required attribute {name} is missing", Where(attribute=name))
                 raise IRError(f"{name} has {len(values)} axes, {told}")
         for name, values in lists.items():
             least = 0 if name.startswith("pads") else 1

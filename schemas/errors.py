@@ -151,10 +151,6 @@ MISTAKES = (
 )  # fmt: skip
 
 
-#: What helps where an attribute is missing: it may be there under a misspelt name.
-MISSPELT = "`vinoir check` and ir.check tell whether the file has it under a misspelt name"
-
-
 def describe(error: ValidationError) -> tuple[str, str | None]:
     """The first complaint of a validation as one sentence, and the attribute it is about."""
     first = error.errors(include_url=False)[0]
@@ -191,8 +187,7 @@ class placed:  # noqa: N801  # read as a statement
             error.where = error.where.within(where)
         elif isinstance(error, ValidationError):
             message, attribute = describe(error)
-            hint = MISSPELT if message.startswith("required attribute ") else None
-            raise IRError(message, replace(where, attribute=attribute), hint) from error
+            raise IRError(message, replace(where, attribute=attribute)) from error
         elif isinstance(error, MemoryError):
             raise LimitError(f"not enough memory: {error}".rstrip(": "), where) from error
         elif isinstance(error, ValueError):

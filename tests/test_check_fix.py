@@ -109,6 +109,16 @@ def test_a_bare_less_or_and_is_escaped(tmp_path: Path) -> None:
     assert "0 repairs" in torn.output
 
 
+def test_who_misses_an_attribute_is_sent_to_the_checker() -> None:
+    """Where a file says what is there: a builder has told of misspelt names already."""
+    with pytest.raises(ir.IRError, match=r"kernel is missing.*vinoir check"):
+        ir.infer(ir.loads(POOL.replace('axis="7"', 'axis="1"')))
+    net = ir.Builder()
+    with pytest.raises(ir.IRError) as caught:
+        net.add("MaxPool", "opset1", [net.parameter("x", "f32", "1,3,8,8")])
+    assert caught.value.hint is None
+
+
 def test_select_and_ignore_say_what_is_mended(tmp_path: Path) -> None:
     assert "IR606" not in mend(tmp_path, POOL, "--select", "IR402").stdout
     assert "kernel=" in (tmp_path / "good.xml").read_text()

@@ -306,3 +306,14 @@ def test_what_a_shape_rule_refuses_a_kernel_refuses(
     for refused in (op.run, lambda *given: op.infer(*map(Tensor.of, given))):
         with pytest.raises(IRError, match=message):
             refused(*arrays)
+
+
+@pytest.mark.parametrize("order", [[-1, -2], [1, 1], [0, 2], [1]])
+def test_an_order_that_comes_as_a_value_is_looked_at_too(order: list[int]) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "?,?")
+    net.result(net.add("Transpose", "opset1", [x, net.parameter("order", "i64", "?")]))
+    model, given = net.model(), [np.ones((2, 16), "f4"), np.array(order)]
+    for run in (lambda: ir.run(model, given), lambda: ir.compile(model)(given)):
+        with pytest.raises(IRError, match=r"order.*2"):
+            run()

@@ -472,3 +472,18 @@ def test_inputs_have_the_shapes_that_they_declare() -> None:
 
 def test_towers_are_still_folded() -> None:
     assert [g.label for g in Picture.of(tower(6)).tree.groups if g.kind == "run"] == ["blocks"]
+
+
+def test_a_constant_with_a_body_is_shown(tmp_path: Path) -> None:
+    """Which only a broken file has."""
+    ir.write(turns(), tmp_path / "model.xml")
+    root = etree.parse(tmp_path / "model.xml").getroot()
+    body = root.find(".//body")
+    constant = root.find("layers/layer[@type='Const']")
+    assert body is not None
+    assert constant is not None
+    constant.append(body)
+    etree.ElementTree(root).write(str(tmp_path / "model.xml"))
+    model = ir.read(tmp_path / "model.xml")
+    assert str(modules(model))
+    etree.fromstring(ir.draw(model).svg().encode())

@@ -117,3 +117,16 @@ def test_frames_of_unknown_length() -> None:
     assert inferred(stft, "16", *settings[:2], Tensor("i64", ())) == "?,?,2"
     with pytest.raises(IRError, match="a frame of 8 is longer than the signal of 7"):
         inferred(stft, "7", *settings)
+
+
+@pytest.mark.parametrize(
+    ("what", "size", "step"), [("step", 4, 0), ("step", 4, -4), ("size", 0, 2)]
+)
+def test_frames_that_values_tell_are_looked_at_too(what: str, size: int, step: int) -> None:
+    numbers = np.array(size), np.array(step)
+    window = np.ones(max(size, 1), "f4")
+    with pytest.raises(IRError, match=f"the frame {what} is .*, the least is 1"):
+        op("STFT", transpose_frames="true").run(np.ones((1, 16), "f4"), window, *numbers)
+    back = op("ISTFT", center="false", normalized="false")
+    with pytest.raises(IRError, match=f"the frame {what} is .*, the least is 1"):
+        back.run(np.ones((1, 3, 4, 2), "f4"), window, *numbers)

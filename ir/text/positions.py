@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from lxml import etree
 
 
+#: What helps where an attribute is missing: it may be there under another name.
+_MISSPELT = "`vinoir check` and ir.check tell whether the file has it under a misspelt name"
+
+
 class _FoundError(Exception):
     """Ends the count at a line and column."""
 
@@ -65,4 +69,12 @@ def at(where: Where, source: bytes | None, element: etree._Element | None) -> It
             same = (error.where.layer, error.where.name) == (where.layer, where.name)
             if same:
                 error.where = exact(error.where, source, element)
+                if error.hint is None and _lacks(element, error.where.attribute):
+                    error.hint = _MISSPELT
         raise
+
+
+def _lacks(element: etree._Element, attribute: str | None) -> bool:
+    """Whether an error is about an attribute that the data of a layer do not have."""
+    data = element if element.tag == "data" else element.find("data")
+    return attribute is not None and (data is None or data.get(attribute) is None)

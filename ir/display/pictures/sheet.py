@@ -192,7 +192,7 @@ def _find_chips(sheet: Sheet) -> None:
     for body in sheet.bodies:
         for number in body.order:
             layer = sheet.layers[number]
-            if layer.is_constant:
+            if layer.is_constant and not layer.bodies:
                 size[number] = 1
             elif feeders[number] and layer.type not in _GIVEN and not _is_random(layer):
                 parts = [size[each] for each in feeders[number]]
