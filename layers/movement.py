@@ -38,8 +38,8 @@ class TransposeV1(Op):
             raise IRError(f"the order has {count} axes, the input has {rank}")
         if order is None:
             return (Tensor(arg.type, Shape.of_rank(rank)),)
-        order = self.checked(order, rank)
-        return (Tensor(arg.type, Shape(arg.shape[axis] for axis in order)),)
+        axes = self.checked(order, rank)
+        return (Tensor(arg.type, Shape(arg.shape[axis] for axis in axes)),)
 
     def run(self, arg: Array, input_order: Array) -> tuple[Array, ...]:
         return (np.transpose(arg, self.checked(input_order.tolist(), arg.ndim)),)

@@ -69,8 +69,8 @@ def at(where: Where, source: bytes | None, element: etree._Element | None) -> It
             same = (error.where.layer, error.where.name) == (where.layer, where.name)
             if same:
                 error.where = exact(error.where, source, element)
-                if error.hint is None and _lacks(element, error.where.attribute):
-                    error.hint = _MISSPELT
+                if isinstance(error, IRError) and _lacks(element, error.where.attribute):
+                    error.hint = error.hint or _MISSPELT
         raise
 
 
