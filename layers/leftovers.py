@@ -24,10 +24,12 @@ def tidy(call: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(call)
     def run(*args: P.args, **words: P.kwargs) -> T:
+        is_inner = quick_turns.is_at_work()
         try:
             return copy_context().run(call, *args, **words)
         except BaseException:
-            quick_turns.leave()
+            if not is_inner:  # else who has begun before is still at work
+                quick_turns.leave()
             raise
 
     return run

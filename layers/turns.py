@@ -40,6 +40,10 @@ class _QuickTurns:
     def __exit__(self, *error: object) -> None:
         self.leave()
 
+    def is_at_work(self) -> bool:
+        """Whether this thread has begun, and not left."""
+        return threading.get_ident() in self._working
+
     def leave(self) -> None:
         """Say that this thread is done; where it has said so already, nothing changes."""
         with self._lock:

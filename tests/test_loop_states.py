@@ -1,7 +1,8 @@
-"""What is inferred of the states of loops holds in every turn, against OpenVINO."""
+"""What is inferred of loops holds in every turn, against OpenVINO; wrong wiring is told."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from vinoir import ir
-from vinoir.schemas import Shape
+from vinoir.schemas import IRError, Shape
+from vinoir.schemas.errors import InternalError
 
 ov = pytest.importorskip("openvino")
 import openvino.opset13 as ops  # noqa: E402  # only where openvino is there
@@ -240,3 +242,58 @@ def test_what_a_loop_gives_is_what_is_inferred_of_it(
         found = ir.run(path, given)
         for one, other in zip(found.values(), wanted.values(), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("old", "new", "told"), [
+    ('purpose="current_iteration"', 'purpose="Current_Iteration"', "current_iteration or none"),
+    ('purpose="execution_condition"', 'purpose="go"', "execution_condition or none"),
+    ('<input external_port_id="-1"[^>]*>', "", 'Parameter "turn"'),
+    ('(<edge from-layer=)"[0-9]+"( to-layer="[0-9]+" />\\s*</back_edges>)', '\\1"99"\\2', "99 to"),
+    ('(<edge from-layer="[0-9]+" to-layer=)"[0-9]+"( />\\s*</back_edges>)', '\\1"77"\\2', "to 77"),
+    ('(<input external_port_id="2" internal_layer_id=)"[0-9]+"', '\\1"55"', "55 of the body"),
+    ('(<output external_port_id="3" internal_layer_id=)"[0-9]+"', '\\1"0"', "which is no Result"),
+    ('(<output external_port_id="-1" internal_layer_id=)"[0-9]+"', '\\1"1"', "which is no Result"),
+])  # fmt: skip
+def test_wrong_wiring_of_a_body_is_told(old: str, new: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "loop.xml"
+    x, kept, turn = parameter("2"), parameter("2"), parameter("", ov.Type.i64)
+    turn.set_friendly_name("turn")
+    total = ops.add(kept, ops.convert(turn, ov.Type.f32))
+    yes = ops.constant(np.array(True))
+    body = ov.Model([ops.result(yes), ops.result(total)], [turn, kept], "body")
+    made = ops.loop(ops.constant(np.int64(3)), yes)
+    made.set_function(body)
+    made.set_special_body_ports([0, 0])
+    made.set_merged_input(kept, x.output(0), total.output(0))
+    ov.serialize(ov.Model([ops.result(made.get_iter_value(total.output(0), -1))], [x]), path)
+    sound = path.read_text("utf-8")
+    damaged, count = re.subn(old, new, sound)
+    assert count == 1
+    path.write_text(damaged, "utf-8")
+    assert any(finding.severity == "error" for finding in ir.check(path).findings)
+    model, inputs = ir.read(path), [np.zeros(2, "f4")]
+    for run in (lambda: ir.run(model, inputs), lambda: ir.compile(model)(inputs)):
+        with pytest.raises(IRError, match=re.escape(told)) as caught:
+            run()
+        assert not isinstance(caught.value, InternalError)
+    path.write_text(sound, "utf-8")
+    assert next(iter(ir.run(path, inputs).values())).tolist() == [3, 3]
+
+
+def test_a_loop_with_one_input_is_told_and_no_bug(tmp_path: Path) -> None:
+    path = tmp_path / "loop.xml"
+    x, kept = parameter("", ov.Type.i64), parameter("", ov.Type.i64)
+    made = ops.loop(x.output(0), ops.constant(np.array(True)).output(0))
+    twice = ops.relu(kept)
+    made.set_function(ov.Model([ops.constant(np.array(True)), twice], [kept], "body"))
+    made.set_special_body_ports([-1, 0])
+    made.set_invariant_input(kept, x.output(0))
+    ov.serialize(ov.Model([made.get_iter_value(twice.output(0), -1)], [x], "m"), path)
+    text = path.read_text("utf-8")
+    loop = re.search(r'<layer id="(\d+)"[^>]*type="Loop".*?(<input>.*?</input>)', text, re.S)
+    assert loop is not None
+    text = text.replace(loop[2], '<input><port id="0" precision="I64" /></input>', 1)
+    text = re.sub(rf'<edge [^>]*to-layer="{loop[1]}" to-port="[12]" />', "", text)
+    text = re.sub(r'<input external_port_id="\d+"', '<input external_port_id="0"', text)
+    path.write_text(text, "utf-8")
+    assert "IR602" in {finding.code for finding in ir.check(path).findings}

@@ -126,7 +126,9 @@ def test_experts(words: dict[str, Any], shape: Any, normalized: int, bias: bool)
 
 
 @pytest.mark.parametrize("words", ACTIVATIONS[2::2])
-@pytest.mark.parametrize(("bits", "block"), [(2, 0), (2, 16), (4, 0), (4, 16), (4, 32), (8, 0)])
+@pytest.mark.parametrize(
+    ("bits", "block"), [(2, 0), (2, 16), (4, 0), (4, 16), (4, 32), (4, 2**14), (8, 0)]
+)
 @pytest.mark.parametrize("zero", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 def test_experts_of_few_bits(
@@ -135,7 +137,7 @@ def test_experts_of_few_bits(
     inputs: list[Any] = [real(5, 32), real(5, 4)]
     zeros: list[Any] = []
     for experts, made, taken in stacks(words, 32, 64):
-        sizes = (experts, made, taken // block) if block else (experts, made)
+        sizes = (experts, made, -(-taken // block)) if block else (experts, made)
         inputs += [whole("u1", experts, made, taken * bits // 8), np.abs(real(*sizes)) / 50]
         inputs += [real(experts, made) if bias else None]
         zeros += [whole("u1", *sizes[:-1], -(-sizes[-1] * bits // 8))]

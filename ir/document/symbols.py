@@ -59,7 +59,7 @@ def own_names(shape: Shape, owner: str, owners: dict[str, str]) -> Shape:
         owner: the input.
         owners: the inputs that names belong to, by name; those of this one are added.
     """
-    if shape.rank is None:
+    if shape.rank is None or not any(isinstance(x, Dim) and x.symbol for x in shape):
         return shape
     sizes: list[int | Dim] = []
     for size in shape:

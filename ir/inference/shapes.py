@@ -177,7 +177,8 @@ def infer_graph(
             outputs = infer_layer(graph, layer, tensors, given)
             if layer.type == "Parameter" and layer.id not in given:
                 shape = own_names(outputs[0].shape, layer.name, owners)
-                outputs = (Tensor(outputs[0].type, shape),)
+                if shape is not outputs[0].shape:
+                    outputs = (Tensor(outputs[0].type, shape),)
             if hope is not None:
                 outputs = hope(graph, layer, tensors, outputs)
             tensors[layer.id] = _with_names(layer, outputs) if naming else outputs

@@ -16,7 +16,7 @@ from ....schemas import ANY, Array, IRError, Shape, UnsupportedError
 from ...document import Output
 from .contributed import contributed, plus
 from .few_bits import codes, scaled_in_blocks, weights_of
-from .node import Made, Node, static
+from .node import Made, Node, block_within, static
 
 #: Of stacked matrices, every second row or all.
 Rows = slice
@@ -188,7 +188,8 @@ def _bias(node: Node, index: int) -> Callable[[Rows], Output] | None:
 def _few_bits(node: Node, first: int, zeros: int, bits: int) -> Callable[[Rows], Output]:
     """Weights of an input, with their scales behind it and their zero points elsewhere."""
     experts, made, wide = _three(node[first])
-    taken, block = wide * 8 // bits if bits in (2, 4, 8) else 0, node.integer("block_size")
+    taken = wide * 8 // bits if bits in (2, 4, 8) else 0
+    block = node.integer("block_size") and block_within(node.integer("block_size"), taken)
     if not taken or (block and taken % block):
         raise UnsupportedError(f"{wide} bytes of {bits} bits in blocks of {block} are not known")
     sizes = (experts, made, taken // block) if block else (experts, made)

@@ -10,7 +10,7 @@ from ....schemas import ElementType, IRError, UnsupportedError
 from ....schemas.packing import NF4
 from ...document import Output
 from .contributed import contributed, plus
-from .node import Made, Node, normal
+from .node import Made, Node, block_within, normal
 
 #: Of whole numbers from zero on, by how many bits each takes.
 KINDS = {2: ElementType.U2, 4: ElementType.U4, 8: ElementType.U8}
@@ -56,7 +56,7 @@ def gather_block_quantized(node: Node) -> Made:
         zero = zero_codes(node, 3, bits, tuple(sizes))
     elif kind not in ("u4", "i4"):
         raise UnsupportedError(f"a table of {kind} in {bits} bits is not known here")
-    block = min(block, max(shape[along], 1))  # of one block that is not whole, what there is
+    block = block_within(block, shape[along])
     missing = -shape[along] % block
     if missing:  # the last block is not a whole one
         table = _longer(node, table, along, missing)

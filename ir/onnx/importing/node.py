@@ -341,6 +341,11 @@ def _spelled(attributes: Mapping[str, Any]) -> str | None:
 _TOLD = frozenset({bool, int, float, str, ElementType})
 
 
+def block_within(block: int, size: int) -> int:
+    """How many share a scale: of one block that is longer than its axis, those that are there."""
+    return min(block, max(size, 1))
+
+
 def normal(axis: int, rank: int) -> int:
     """An axis counted from the front."""
     if not -rank <= axis < max(rank, 1):

@@ -11,7 +11,7 @@ from ....schemas import ElementType, IRError, UnsupportedError
 from ...document import Output
 from .convolution import check_channels, grouped, kernel_of, sliding
 from .elementwise import saturated
-from .node import Made, Node, converts, normal
+from .node import Made, Node, block_within, converts, normal
 from .pooling import window_of
 from .tensors import kind_of
 
@@ -34,7 +34,7 @@ def spread(node: Node, values: Output, x: Output) -> Output:
     if block:
         size = x.tensor.shape[axis]
         if isinstance(size, int):
-            block = min(block, max(size, 1))  # of one block that is not whole, what there is
+            block = block_within(block, size)
         wide = node.unsqueeze(values, [axis + 1])
         times = [1] * (rank + 1)
         times[axis + 1] = block
