@@ -82,6 +82,25 @@ def test_layers_without_a_counterpart_are_named() -> None:
     assert found.as_json()["uncompared"] == ["deep"]
 
 
+def test_an_output_is_told_by_the_tensor_that_it_hands_out(tmp_path: Path) -> None:
+    """Its own name is unknown there, that of its tensor is not."""
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    helper = onnx.helper
+    ends = [helper.make_tensor_value_info(name, 1, [2]) for name in "xz"]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["z"])], "g", ends[:1], ends[1:])
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "m.onnx")
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", (2,))
+    net.result(net.add("Negative", "opset1", [x], name="z"), name="y")
+    found = ir.compare(net.model(), tmp_path / "m.onnx")
+    assert [step.place.name for step in found.steps] == ["z"]
+    assert not found.uncompared
+    np.savez(tmp_path / "told.npz", x=np.ones(2, "f4"), z=-np.ones(2, "f4"))
+    assert not ir.compare(net.model(), tmp_path / "told.npz").uncompared
+
+
 def test_an_output_is_no_fault_where_a_layer_explains_it() -> None:
     one, two = made(("a", "deep")), made(("a", "deep"))
     layer = two.layer("relu")

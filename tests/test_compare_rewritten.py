@@ -110,7 +110,12 @@ def test_what_two_layers_make_up_for_is_no_fault_of_either() -> None:
     found = ir.compare(scaled(fused=False), scaled(fused=True))
     assert not found, str(found)
     assert found.parts is None
-    assert "first" in found.uncompared
+    assert found.right_together == ["first", "last"]
+    assert "other layers there, right together: first, last" in str(found)
+    assert found.as_json()["right_together"] == ["first", "last"]
+    # What was compared has a counterpart: one layer has none.
+    assert found.uncompared == ["between"]
+    assert "not compared: between" in str(found)
     wrong = ir.compare(scaled(fused=False), scaled(fused=True, weight=3.1))
     assert wrong
     assert {step.place.name for step in wrong.wrong} >= {"first"}

@@ -196,6 +196,8 @@ class Compare(Document):
     outputs: list[StepRow]
     #: Layers and outputs that have no counterpart there.
     uncompared: list[str]
+    #: Layers that are others there, and right together: the last make up for the first.
+    right_together: list[str]
     refused: dict[str, str]
 
 

@@ -38,7 +38,7 @@ from ..inference import Inferred
 from ..opening import ModelLike, opened
 from .extraction import Spot
 from .judging import Judge, Step
-from .recasting import without_recast
+from .recasting import recast
 from .references import (
     InPieces,
     OnnxRuntime,
@@ -72,6 +72,8 @@ class Comparison(Shown):
     outputs: list[Step] = field(default_factory=list)
     #: Layers and outputs without a counterpart, of which nothing is known.
     uncompared: list[str] = field(default_factory=list)
+    #: Layers that are others there, and right together: the last make up for the first.
+    right_together: list[str] = field(default_factory=list)
 
     @property
     def first(self) -> Step | None:
@@ -132,9 +134,9 @@ class Comparison(Shown):
         for step in differing[: most or len(differing)]:
             yield f"output {printable(step)}"
         if self.uncompared:
-            shown = ", ".join(map(printable_name, self.uncompared[:_SHOWN]))
-            more = ", …" if len(self.uncompared) > _SHOWN else ""
-            yield f"without a counterpart there, not compared: {shown}{more}"
+            yield f"without a counterpart there, not compared: {_some(self.uncompared)}"
+        if self.right_together:
+            yield f"other layers there, right together: {_some(self.right_together)}"
         off = self.parts
         if off is not None and off is not self.first:
             yield f"results part at {printable(off)}"
@@ -157,6 +159,7 @@ class Comparison(Shown):
             "steps": [asdict(step) for step in self.steps],
             "outputs": [asdict(step) for step in self.outputs],
             "uncompared": self.uncompared,
+            "right_together": self.right_together,
             "refused": self.refused,
         }
 
@@ -204,6 +207,7 @@ def compare(
             rows = list(_samples(whole, reference, inputs, samples, seed))
             found = Comparison(reference.name, len(rows))
             worst: dict[Spot, Step] = {}
+            together: set[int] = set()
             try:
                 for number, given in enumerate(rows):
                     steps: dict[Spot, Step] = {}
@@ -211,7 +215,9 @@ def compare(
                         budget.check_time()
                         steps[spot] = replace(step, sample=number)
                     if isinstance(reference, OtherModel):
-                        steps = without_recast(whole, steps)
+                        others = recast(whole, steps)
+                        together |= others
+                        steps = {x: step for x, step in steps.items() if x[0] not in others}
                     for spot, step in steps.items():
                         known = worst.get(spot)
                         if known is None or _badness(step) > _badness(known):
@@ -227,7 +233,9 @@ def compare(
                     whole.layer(key).name: reason for key, reason in reference.refused.items()
                 }
             elif isinstance(reference, (OnnxRuntime, OtherModel, Recorded)):
-                found.uncompared = _uncompared(whole, worst)
+                together -= {layer_id for layer_id, _ in worst}  # told of another sample
+                found.right_together = [x.name for x in whole.order() if x.id in together]
+                found.uncompared = _uncompared(whole, worst, together)
             if not worst:
                 _refuse_nothing(whole, reference, found.refused)
             return found
@@ -249,9 +257,13 @@ def _to_compare(model: Model) -> list[Layer]:
     ]
 
 
-def _uncompared(model: Model, worst: Mapping[Spot, Step]) -> list[str]:
+def _uncompared(model: Model, worst: Mapping[Spot, Step], together: set[int]) -> list[str]:
     """Layers and outputs of which the reference told nothing."""
-    known = {layer_id for layer_id, _ in worst}
+    known = {layer_id for layer_id, _ in worst} | together
+    for result in model.results:
+        source = model.producer(result, 0)
+        if source is not None and (source[0].id, source[1]) in worst:
+            known.add(result.id)  # by whatever name: the tensor that it hands out was compared
     return [x.name for x in (*_to_compare(model), *model.results) if x.id not in known]
 
 
@@ -310,6 +322,11 @@ def refused_layer(
             if reference.refused:
                 break
     return next(iter(reference.refused), None)
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of many names."""
+    return ", ".join(map(printable_name, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
 
 
 def _badness(step: Step) -> tuple[bool, float, float]:

@@ -13,8 +13,8 @@ from .extraction import Spot
 from .judging import Step
 
 
-def without_recast(model: Model, steps: dict[Spot, Step]) -> dict[Spot, Step]:
-    """The steps of one sample without those of layers whose difference is made up for.
+def recast(model: Model, steps: Mapping[Spot, Step]) -> set[int]:
+    """The ids of layers that in one sample are others, and right together.
 
     A layer makes up where its result is right though it is wrong for the inputs that are told:
     the fault of one layer alone never looks so. What reaches an output stays.
@@ -37,14 +37,14 @@ def without_recast(model: Model, steps: dict[Spot, Step]) -> dict[Spot, Step]:
             lost.add(layer.id)
         if users & closed:
             closed.add(layer.id)
-    recast = {key for key in closed - lost - closing if key in rows}
+    found = {key for key in closed - lost - closing if key in rows}
     for key in closing:
         reached = _reached(model, model.layer(key), rows, off)
         if reached and not reached & lost:
-            recast.add(key)
-    if ends & off and not wrong - recast:
-        return steps  # else nothing would say why outputs differ
-    return {spot: step for spot, step in steps.items() if spot[0] not in recast}
+            found.add(key)
+    if ends & off and not wrong - found:
+        return set()  # else nothing would say why outputs differ
+    return found
 
 
 def _reached(model: Model, layer: Layer, rows: Mapping[int, object], off: set[int]) -> set[int]:
@@ -59,6 +59,3 @@ def _reached(model: Model, layer: Layer, rows: Mapping[int, object], off: set[in
                 found.add(source[0].id)
                 pending.append(source[0])
     return found & off
-
-
-__all__ = ["without_recast"]
