@@ -108,25 +108,43 @@ def test_the_test_of_a_command_fails_with_whichever_sample_does(tmp_path: Path) 
     assert run() == 0
 
 
-def test_the_test_of_a_program_fails_with_small_numbers(tmp_path: Path) -> None:
+TEXTS = np.dtypes.StringDType()
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "near", "far"),
+    [
+        ("f4", [1e-6], [1e-6 * (1 + 1e-5)], [1.1e-6]),
+        ("f8", [1e300], [1e300], [-1e300]),
+        ("f4", [np.inf, np.nan, 3e38], [np.inf, np.nan, 3e38], [-np.inf, np.nan, 3e38]),
+        ("f2", [1, 2], [1 + 2**-10, 2 - 2**-9], [1.1, 2]),
+        (ml_dtypes.bfloat16, [1, 2], [1 + 2**-7, 2 - 2**-6], [1.5, 2]),
+        ("i8", [2**60], [2**60], [2**60 + 1]),
+        ("?", [True, False], [True, False], [True, True]),
+        (TEXTS, ["a", "b"], ["a", "b"], ["a", "c"]),
+    ],
+)
+def test_the_test_of_a_program_fails_where_outputs_differ_by_more_than_rounding(
+    kind: Any, wanted: list[Any], near: list[Any], far: list[Any]
+) -> None:
     from vinoir.ir.comparing.failures import FailsToCompile
 
     class Stub:
-        """Programs that are wrong by so much of each value."""
+        """Programs that give what they are to."""
 
-        def __init__(self, off: float) -> None:
-            self.off = off
+        def __init__(self, given: list[Any]) -> None:
+            self.given = given
 
         def run(self, model: ir.Model, sample: Any) -> dict[str, Any]:
-            return {"y": np.full((2, 3), 1e-6, "f4")}
+            return {"y": np.array(wanted, kind)}
 
         def compile(self, model: ir.Model) -> Any:
-            return lambda sample: {"y": np.full((2, 3), 1e-6 * (1 + self.off), "f4")}
+            return lambda sample: {"y": np.array(self.given, kind)}
 
     lines = "\n".join(FailsToCompile.test)
-    exec(lines, {"ir": Stub(1e-5), "np": np, "model": None, "samples": [[]]})
-    with pytest.raises(AssertionError, match="Not equal to tolerance"):
-        exec(lines, {"ir": Stub(0.1), "np": np, "model": None, "samples": [[]]})
+    exec(lines, {"ir": Stub(near), "np": np, "model": None, "samples": [[]]})
+    with pytest.raises(AssertionError, match=r"^y\b"):
+        exec(lines, {"ir": Stub(far), "np": np, "model": None, "samples": [[]]})
 
 
 def test_nan_in_a_type_that_numpy_has_not_is_seen() -> None:
