@@ -18,7 +18,7 @@ from vinoir.ir.cli import main
 from vinoir.ir.comparing import references
 from vinoir.ir.comparing.runtimes import RuntimeProcess
 from vinoir.layers import Op
-from vinoir.schemas import UnsupportedError
+from vinoir.schemas import UnsupportedError, UsageError
 
 RELU = Op.find("ReLU", "opset1")
 assert RELU is not None
@@ -268,6 +268,11 @@ def test_no_all_clear_where_nothing_was_compared(
     assert "nothing was compared: of 1 layers none has a counterpart in ONNX Runtime" in err
     assert "the model's inputs are image, its x" in err
     assert "none is wrong" not in out
+    net.parameter("second", "f32", (4, 3))
+    ir.write(net.model(), tmp_path / "other.xml")
+    with pytest.raises(UsageError, match=r"has 2 inputs, .*m.onnx has 1") as refused:
+        ir.compare(tmp_path / "other.xml", tmp_path / "m.onnx")
+    assert refused.value.hint == "give the ONNX of the same model by --onnx FILE"
     # Where there is nothing to compare, nothing is wrong.
     net = ir.Builder("empty")
     net.result(net.parameter("image", "f32", (4, 3)), name="same")

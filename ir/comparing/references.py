@@ -223,12 +223,8 @@ class OnnxRuntime:
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
         """Give the inputs their ONNX names."""
         parameters = self.model.parameters
-        if len(parameters) != len(self.inputs):
-            raise UsageError(
-                f"the model has {len(parameters)} inputs, {self.path} has {len(self.inputs)}"
-            )
         named = [names for _, names in named_inputs(parameters)]
-        places = paired_by_name(named, self.inputs)
+        places = paired_by_name("inputs", named, self.path, self.inputs)
         self.given = {
             self.inputs[place]: arrays[parameter.id]
             for place, parameter in zip(places, parameters, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
 from typing import TypeVar
 
 from ...schemas import UsageError
@@ -71,8 +72,19 @@ def output_keys(graph: Graph) -> list[str]:
     return list(keys)
 
 
-def paired_by_name(ours: Sequence[Sequence[str]], theirs: Sequence[str]) -> list[int]:
-    """The place in ``theirs`` of each of ours, which are as many: by name, the rest in order."""
+def paired_by_name(
+    what: str, ours: Sequence[Sequence[str]], path: str | PathLike[str], theirs: Sequence[str]
+) -> list[int]:
+    """The place in ``theirs``, of an ONNX file, of each of ours: by name, the rest in order.
+
+    Raises:
+        UsageError: They are not as many.
+    """
+    if len(ours) != len(theirs):
+        raise UsageError(
+            f"the model has {len(ours)} {what}, {path} has {len(theirs)}",
+            hint="give the ONNX of the same model by --onnx FILE",
+        )
     free = dict.fromkeys(range(len(theirs)))
     found: dict[int, int] = {}
     for place, names in enumerate(ours):

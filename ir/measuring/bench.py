@@ -254,17 +254,10 @@ def _onnxruntime(model: Model, threads: int | None, onnx: str | None) -> tuple[s
         [entry.name for entry in entries]
         for entries in (session.get_inputs(), session.get_outputs())
     )
-    for what, ours, theirs in (("inputs", model.parameters, names),
-                               ("outputs", model.results, outputs)):  # fmt: skip
-        if len(ours) != len(theirs):
-            raise UsageError(
-                f"the model has {len(ours)} {what}, {path} has {len(theirs)}",
-                hint="give the ONNX of the same model by --onnx FILE",
-            )
-    places = paired_by_name([known for _, known in named_inputs(model.parameters)], names)
-    names = [names[place] for place in places]
-    places = paired_by_name([output_names(model, x) for x in model.results], outputs)
-    outputs = [outputs[place] for place in places]
+    known = [rows for _, rows in named_inputs(model.parameters)]
+    names = [names[place] for place in paired_by_name("inputs", known, path, names)]
+    known = [output_names(model, x) for x in model.results]
+    outputs = [outputs[place] for place in paired_by_name("outputs", known, path, outputs)]
 
     def call(arrays: Sequence[Array]) -> list[Array]:
         return [*session.run(outputs, dict(zip(names, arrays, strict=True)))]
