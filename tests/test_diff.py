@@ -350,3 +350,31 @@ def test_what_no_rule_knows_is_told(tmp_path: Path, old: str, new: str, key: str
     (found,) = ir.diff(other, path)
     assert (found.what, found.after) == (key, None)
     assert not ir.diff(other, other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "what"),
+    [
+        ("<body>", '<body foo="1">', "attribute", "body: foo"),
+        ("</body>", "<stuff/></body>", "attribute", "body: <stuff>"),
+        ("<body>", '<body><rt_info><a value="1"/></rt_info>', "rt_info", "body: rt_info a"),
+        ("<edges>", '<stuff a="1"/><edges>', "attribute", "body: <stuff>"),
+    ],
+)
+def test_what_no_rule_knows_is_told_of_bodies_too(
+    tmp_path: Path, written: Written, old: str, new: str, kind: str, what: str
+) -> None:
+    path, other = written.first("TensorIterator.*"), tmp_path / "other.xml"
+    text = path.read_text("utf-8")
+    other.with_suffix(".bin").write_bytes(path.with_suffix(".bin").read_bytes())
+    assert old in text
+    other.write_text(text.replace(old, new, 1), "utf-8")
+    (found,) = ir.diff(path, other)
+    assert (found.kind, found.what, found.before) == (kind, what, None)
+    assert found.one is not None
+    assert (found.one.type, found.one.body) == ("TensorIterator", ())
+    differences = ir.diff(other, path)
+    assert [(one.what, one.after) for one in differences] == [(what, None)]
+    (ends,) = differences.ends
+    assert [layer and layer.type for layer in ends] == ["TensorIterator"] * 2
+    assert not ir.diff(other, other)

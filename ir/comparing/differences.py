@@ -176,8 +176,7 @@ def _compare_models(one: Model, two: Model, found: Differences) -> None:
         found.found.append(Difference("model", None, None, "IR version", before, after))
     if one.name != two.name:
         found.notes.append(Difference("name", None, None, "model", one.name, two.name))
-    found.found += _unknown(one, two, None, None)
-    for part in ("rt_info", "meta_data", "quantization_parameters", "pre_process"):
+    for part in ("meta_data", "quantization_parameters", "pre_process"):
         found.found += _info(part, getattr(one, part), getattr(two, part), None, None)
 
 
@@ -238,8 +237,12 @@ class _Comparison:
                 self._pair(layer, other)
         for layer in self.matching.added:
             self._alone("added", two, layer)
+        # What a body says of itself is told at the layer around it.
+        self.found.found += _info("rt_info", one.graph.rt_info, two.graph.rt_info, None, None)
+        self.found.found += _unknown(one.graph, two.graph, None, None)
         if self.body:
             return
+        self.found.locate(None, None)
         for kind in ("Parameter", "Result"):
             before = [
                 x for x in one.graph.layers if x.type == kind and x.id in self.matching.forth
@@ -365,7 +368,8 @@ class _Comparison:
             self.found.found += best.found[: len(best.ends)]
             self.found.ends += best.ends
             for told in best.found[len(best.found) - wired :]:
-                self._add(told.kind, left, right, told.what, told.before, told.after)
+                what = f"{tag}: {told.what}"
+                self._add(told.kind, left, right, what, told.before, told.after)
 
     def _body(
         self,
@@ -407,7 +411,7 @@ class _Comparison:
                     for one, other in ((before, after), (after, before))
                 )
                 found.found.append(
-                    Difference("wiring", None, None, f"{tag}: {what}", had or None, has or None)
+                    Difference("wiring", None, None, what, had or None, has or None)
                 )
         return found
 

@@ -1,21 +1,22 @@
-"""What elements say that no rule knows, and that is kept nevertheless when a model is written."""
+"""What elements say that no rule knows, and that is kept nevertheless when a model is written.
+
+Looked at are a net, its layers, and bodies with theirs; not what <layers>, <edges>, <edge>,
+<input>, <output>, <dim>, <port_map> and <back_edges> say, of which the checker tells.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..document import LAYER_ORDER, Graph, Layer
+from ..document import LAYER_ORDER, NET_ORDER, Graph, Layer, Model
 
 if TYPE_CHECKING:
     from lxml import etree
 
 #: The attributes and children that are known, by what they are of.
 _LAYER = frozenset({"id", "name", "type", "version"}), frozenset(LAYER_ORDER)
-_NET = (
-    frozenset({"name", "version"}),
-    frozenset({"edges", "layers", "meta_data", "pre-process", "quantization_parameters",
-               "rt_info"}),
-)  # fmt: skip
+_NET = frozenset({"name", "version"}), frozenset(NET_ORDER)
+_BODY = frozenset[str](), frozenset({"layers", "edges", "rt_info"})
 
 
 def unknown_parts(one: Layer | Graph) -> dict[str, str]:
@@ -23,7 +24,9 @@ def unknown_parts(one: Layer | Graph) -> dict[str, str]:
     element: etree._Element | None = one.element
     if element is None:
         return {}
-    attributes, tags = _LAYER if isinstance(one, Layer) else _NET
+    attributes, tags = (
+        _LAYER if isinstance(one, Layer) else _NET if isinstance(one, Model) else _BODY
+    )
     found = {str(key): str(text) for key, text in element.items() if key not in attributes}
     if isinstance(one, Layer) and one.type == "Result":
         found.pop("output_names", None)  # which is known

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .layer_parts import BODIES as BODIES
     from .layer_parts import BODIES_OF as BODIES_OF
     from .layer_parts import LAYER_ORDER as LAYER_ORDER
+    from .layer_parts import NET_ORDER as NET_ORDER
     from .layer_parts import PARTS as PARTS
     from .literals import Value as Value
     from .literals import array_of as array_of
@@ -82,7 +83,7 @@ __getattr__, __dir__ = face(
         "graph": "Graph LookUps SINKS with_bodies DEEPEST",
         "joined": "joined_numbers",
         "layer": "Layer",
-        "layer_parts": "BODIES BODIES_OF LAYER_ORDER PARTS",
+        "layer_parts": "BODIES BODIES_OF LAYER_ORDER NET_ORDER PARTS",
         "literals": "Value array_of",
         "model": "Model",
         "names": (

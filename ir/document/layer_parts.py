@@ -1,6 +1,6 @@
 """The parts of a layer in the order of a file: in which elements each is, and how it is read.
 
-This one table is what reading, comparing, printing and patching go by.
+That table is what reading, comparing, printing and patching go by.
 """
 
 from __future__ import annotations
@@ -136,3 +136,7 @@ PARTS: dict[str, Part] = {
 
 #: The elements of a layer in the order of a file.
 LAYER_ORDER = tuple(tag for part in PARTS.values() for tag in part.tags)
+#: Those of a net; a body has the first two and rt_info.
+NET_ORDER = (
+    "layers", "edges", "pre-process", "rt_info", "meta_data", "quantization_parameters"
+)  # fmt: skip

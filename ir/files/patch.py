@@ -17,6 +17,7 @@ from ...schemas import IRError
 from ..document import (
     BODIES,
     LAYER_ORDER,
+    NET_ORDER,
     PARTS,
     Graph,
     Info,
@@ -34,11 +35,6 @@ from ..document import (
 )
 from ..text import attributes_of, escape, escape_text, opening, spelt_tag
 from .printer import Placing, Printer, constant_data, edge_attributes, layer_attributes
-
-#: The elements of a net, in the order of a file.
-NET_ORDER = (
-    "layers", "edges", "pre-process", "rt_info", "meta_data", "quantization_parameters"
-)  # fmt: skip
 
 
 class Patch:

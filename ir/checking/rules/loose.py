@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from ....layers.base import Op
 from ....schemas import ANY, ElementType, IRError, Shape, Tensor, Where
 from ....schemas.shapes import MOST_AXES
-from ...document import BODIES, LARGEST_ID, split_names
+from ...document import BODIES, LARGEST_ID, NET_ORDER, split_names
 from ...files import loads
 from ...text import attributes_of
 from . import known
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 #: of ``schemas.document`` say, and a test compares. It is written again because importing the
 #: records takes a tenth of the time of a small check.
 CHILDREN = {
-    "net": frozenset(
-        {"layers", "edges", "rt_info", "meta_data", "quantization_parameters", "pre-process"}
-    ),
+    "net": frozenset(NET_ORDER),
     "layers": frozenset({"layer"}),
     "edges": frozenset({"edge"}),
     "layer": frozenset(
