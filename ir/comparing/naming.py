@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from ..document import Layer, Model, output_names, tensor_keys
 from .extraction import Spot
@@ -48,7 +49,7 @@ class Names:
         self.known |= {name for names in self.outputs.values() for name in names}
 
     def told(
-        self, layers: Sequence[Layer], held: Container[str]
+        self, layers: Sequence[Layer], held: AbstractSet[str]
     ) -> Iterator[tuple[Spot, list[str]]]:
         """The tensors of layers, and outputs of the model, of which some name is held."""
         for layer in layers:

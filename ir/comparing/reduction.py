@@ -187,8 +187,9 @@ class _Reducer:
         if held is not None:
             self.best.failure = held[-1]["failure"]
             if self.best.failure not in kinds:
+                assert self.folder is not None  # what is held is in it
                 raise UsageError(
-                    f"the reduction in {self.folder and self.folder.path} is of a model that "
+                    f"the reduction in {self.folder.path} is of a model that "
                     f"fails by {self.best.failure!r}, now it fails by {kinds[0]!r}",
                     hint="give another folder, to begin anew",
                 )

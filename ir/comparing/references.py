@@ -268,8 +268,8 @@ class Recorded:
             self.content = np.load(path, allow_pickle=False)
         except (ValueError, EOFError, OSError, BadZipFile) as error:
             raise UsageError(f"{path} is no .npz of arrays: {error}", hint=RECORD) from None
-        self.names = Names(model)
-        if not self.names.known & set(self.content.files):
+        self.held, self.names = {*self.content.files}, Names(model)
+        if not self.names.known & self.held:
             held, wanted = (
                 ", ".join(f'"{name}"' for name in islice(some, 4))
                 for some in (self.content.files, sorted(self.names.known))
@@ -285,7 +285,7 @@ class Recorded:
         found: dict[str, Array] = {}
         for _, names in named_inputs(self.model.parameters):
             for name in names:
-                if name in self.content.files:
+                if name in self.held:
                     found.setdefault(names[0], self.content[name])
         return found
 
@@ -299,7 +299,7 @@ class Recorded:
 
     def told(self, layers: Sequence[Layer], known: Values) -> Mapping[Spot, Array]:
         """Those of their outputs that were recorded."""
-        rows = self.names.told(layers, self.content.files)
+        rows = self.names.told(layers, self.held)
         return {spot: self._array(spot, names) for spot, names in rows}
 
     def _array(self, spot: Spot, names: Sequence[str]) -> Array:
