@@ -14,6 +14,7 @@ import numpy as np
 from ...layers.budget import within
 from ...layers.leftovers import tidy
 from ...schemas import Array, ElementType
+from ...schemas.numbers import integers_apart
 from ...schemas.packing import plain_texts
 from ..document import Model
 from ..execution import Interpreter, InterpreterStep, check_inputs, infer_for
@@ -202,15 +203,7 @@ def _is_beyond(array: Array) -> bool:
 def _exact_error(found: Array, wanted: Array) -> float:
     """``error`` of integers that are to be told apart."""
     sizes = np.abs(real(wanted)) + _level(found, wanted)
-    return float(np.max(_apart(found, wanted) / np.where(sizes > 0, sizes, 1.0)))
-
-
-def _apart(found: Array, wanted: Array) -> Array:
-    """How far integers are from each other, before that is rounded."""
-    if found.dtype != wanted.dtype:
-        return np.abs(real(found) - real(wanted))
-    one, other = found.astype(np.uint64), wanted.astype(np.uint64)
-    return real(np.where(found > wanted, one - other, other - one))
+    return float(np.max(integers_apart(found, wanted) / np.where(sizes > 0, sizes, 1.0)))
 
 
 def _pieces(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
@@ -253,7 +246,7 @@ def too_far(found: Array, wanted: Array, allowed: float) -> Array:
     rows, start = [], 0
     level = _level(found, wanted)
     if _are_beyond(found, wanted):
-        off = _apart(found, wanted).reshape(-1)
+        off = integers_apart(found, wanted).reshape(-1)
         return np.flatnonzero(off > allowed * (np.abs(real(wanted)).reshape(-1) + level))
     with np.errstate(all="ignore"):
         for x, y in _pieces(found, wanted):

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...schemas import Array, IRError, UnsupportedError, UsageError
+from ...schemas.numbers import integers_apart
 from ...schemas.packing import plain_texts
 from ..document import Layer, Model, named_inputs, output_names, paired_by_name
 from ..engine import Node, Program, describe, products
@@ -210,9 +211,9 @@ def difference(wanted: Sequence[Array], found: Sequence[Array]) -> float:
             if not (same | finite).all():
                 return float("inf")
             scale = np.abs(left[finite]).max(initial=0.0)
-            apart = float(np.abs(left - right)[finite & ~same].max(initial=0.0))
-        if not apart and not same.all():
-            apart = 1.0  # whole numbers that 64 bits of a float do not tell apart
+            whole = ours.dtype.kind in "iu" and theirs.dtype.kind in "iu"
+            off = integers_apart(ours, theirs) if whole else np.abs(left - right)
+            apart = float(off[finite & ~same].max(initial=0.0))
         worst = max(worst, float(apart / scale if scale else apart))
     return worst
 
