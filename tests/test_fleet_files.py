@@ -123,6 +123,40 @@ def test_a_journal_tells_of_inputs_as_they_were(here: Path, vinoir: Vinoir, give
     assert line["state"] == "done"
 
 
+@pytest.mark.parametrize("word", ["s", "s/*.np?", "s/*"])
+def test_what_lies_beside_the_samples_is_none_of_them(
+    here: Path, vinoir: Vinoir, word: str
+) -> None:
+    for name in ("s", "s/inner.npy"):
+        Path(name).mkdir()
+    for number in range(2):
+        np.save(f"s/{number}.npy", np.full((1, 2), number, np.float32))
+    journal = "j.jsonl" if word == "s/*" else "s/j.jsonl"
+    words = ("run", "a/m.xml", "-i", f"x={word}", "--jobs", 1, "--journal", journal)
+    assert [len(vinoir(*words)[1]) for _ in range(2)] == [1, 0]
+    if word != "s/*":
+        Path("s/notes.txt").write_text("new")
+    assert vinoir(*words)[1] == []
+    Path("s/j.jsonl").unlink(missing_ok=True)
+    Path("s/notes.txt").unlink(missing_ok=True)
+    assert vinoir("run", "a/m.xml", "-i", f"x={word}", "--out", "y.npz", "--jobs", 1)[0] == 0
+    with np.load("y.npz") as found:
+        np.testing.assert_allclose(found["y"][:, 0], np.exp(np.arange(2)), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"), [("s", "a folder without"), ("s/*.npy", "no file fits")]
+)
+def test_no_samples_are_told_in_the_same_words(
+    here: Path, vinoir: Vinoir, word: str, said: str
+) -> None:
+    Path("s").mkdir()
+    words = ("run", "a/m.xml", "-i", f"x={word}")
+    told = [vinoir(*words, *more)[::2] for more in ((), ("--jobs", 1), ("--out", "y.npz"))]
+    assert told == [told[0]] * 3
+    assert (told[0][0], said in told[0][1]) == (2, True)
+
+
 def test_a_function_with_values_is_another_function(here: Path) -> None:
     def known(function: Any) -> int:
         sweep = ir.sweep(function, ["a/m.xml"], jobs=1, journal="j.jsonl")

@@ -7,14 +7,13 @@ other processes, as with ``--format json``, and a line of JSON is printed for ea
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import io
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -25,18 +24,20 @@ import click
 from ...schemas import IRError, LimitError, UsageError
 from ...schemas.printing import counted
 from ..document import by_input
+from ..execution import is_filling
 from ..files import read
 from ..fleet import (
     Journal,
     Outcome,
     Sweep,
     Targets,
+    files_of,
     is_pattern,
     read_shard,
     select,
     targets_of,
 )
-from ..storage import beside, is_url
+from ..storage import beside
 from .options import STDIN, limit_options, pairs
 from .output import note
 
@@ -310,21 +311,17 @@ class Watch:
 
 #: What does not change the answers.
 _SILENT = ("format_", "force", "max_memory", "max_seconds")
+#: Verbs whose --input may name files; that of others gives shapes.
+_OF_FILES = ("run", "bench")
 
 
-def marks(value: object) -> list[tuple[str, int, int]]:
-    """Names, sizes and times of the files that an option names, alone or as NAME=FILE."""
-    if isinstance(value, (tuple, list)):
-        return [mark for each in value for mark in marks(each)]
-    if not isinstance(value, str):
-        return []
+def marks(given: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Names, sizes and times of the files that inputs are read from."""
     found = []
-    for word in (value, value.partition("=")[2]):
-        if is_url(word) or not word:
-            continue
-        inner = os.path.join(glob.escape(word), "*") if os.path.isdir(word) else word
-        for path in sorted({*glob.glob(inner, recursive=True), inner}):
-            if os.path.isfile(path):
+    for word in pairs(given).values():
+        files = files_of(word)
+        for path in [word] if files is None else files:
+            if not is_filling(path) and os.path.isfile(path):
                 status = os.stat(path)
                 found.append((path, status.st_size, status.st_mtime_ns))
     return found
@@ -350,7 +347,7 @@ class Verb:
             for name, value in sorted(self.values.items())
             if value not in (None, False, (), "") and name not in _SILENT
         }
-        read = [mark for name, value in kept.items() if name != "output" for mark in marks(value)]
+        read = marks(self.values.get("inputs") or ()) if self.name in _OF_FILES else []
         if read:
             kept["files"] = hashlib.blake2b(repr(read).encode(), digest_size=8).hexdigest()
         return f"{self.name} {json.dumps(kept)}" if kept else self.name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ from ...schemas import Array, UsageError
 from ...schemas.numbers import random_of
 from ..document import Layer, Model, by_input, named_inputs
 from ..execution import fill, is_filling
-from ..fleet import by_number, is_image, load_image, samples_in
+from ..fleet import files_of, is_image, load_image
 from .archive import load_arrays
 from .options import STDIN
 
@@ -102,7 +100,8 @@ class Samples:
         self.files = {
             parameter.id: found
             for parameter in model.parameters
-            if (found := _files(self.words.get(parameter.id, "random"))) is not None
+            if (word := self.words.get(parameter.id, "random")) != STDIN
+            and (found := files_of(word)) is not None
         }
         counts = {len(found) for found in self.files.values()}
         if len(counts) > 1:
@@ -184,23 +183,6 @@ class Samples:
         assert parameter.op is not None
         shape = parameter.op.infer()[0].shape
         return bool(shape.rank) and isinstance(next(iter(shape)), int)
-
-
-def _files(word: str) -> list[str] | None:
-    """The files that a folder or a pattern means; None for any other word."""
-    if is_filling(word) or word == STDIN or Path(word).is_file():
-        return None
-    if Path(word).is_dir():
-        found = samples_in(word)
-        what = "is a folder without arrays (.npy, .npz) and images"
-    elif re.search(r"[*?\[]", word):
-        found = [path for path in glob.glob(word, recursive=True) if Path(path).is_file()]
-        what = "is a pattern that no file fits"
-    else:
-        return None
-    if not found:
-        raise UsageError(f"{word} {what}")
-    return sorted(found, key=by_number)
 
 
 def _stems(files: Sequence[str]) -> list[str]:

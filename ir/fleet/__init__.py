@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from .journal import Journal as Journal
     from .outcomes import Outcome as Outcome
     from .predictor import Predictor as Predictor
+    from .samples import files_of as files_of
     from .samples import is_image as is_image
     from .samples import load_image as load_image
-    from .samples import samples_in as samples_in
-    from .selection import by_number as by_number
     from .selection import common_root as common_root
     from .selection import files_in as files_in
     from .selection import is_pattern as is_pattern
@@ -35,8 +34,8 @@ __getattr__, __dir__ = face(
         "journal": "Journal",
         "outcomes": "Outcome",
         "predictor": "Predictor",
-        "samples": "is_image load_image samples_in",
-        "selection": "by_number common_root files_in is_pattern read_shard select",
+        "samples": "files_of is_image load_image",
+        "selection": "common_root files_in is_pattern read_shard select",
         "sweeping": "Sweep sweep",
         "targets": "Targets targets_of",
     },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import glob
 import io
 import json
 import os
@@ -26,8 +25,7 @@ from ..storage import refuse_special, unwritable
 from .archiving import savable, saved_names
 from .outcomes import Outcome
 from .predictor import Predictor
-from .samples import is_image, samples_in
-from .selection import by_number
+from .samples import files_of, is_image
 from .supervision import packed_setup
 from .sweeping import outcomes
 
@@ -89,15 +87,10 @@ def match(inputs: Mapping[str, str]) -> list[dict[str, str]]:
     """The files of each call, of patterns by input; a single file goes with every call."""
     found: dict[str, list[str]] = {}
     for name, pattern in inputs.items():
-        if os.path.isdir(pattern):
-            files = sorted(samples_in(pattern), key=by_number)
-        elif os.path.exists(pattern):
-            files = [pattern]
-        else:
-            files = sorted(glob.glob(pattern, recursive=True), key=by_number)
-        if not files:
+        files = files_of(pattern)
+        if files is None and (os.path.isdir(pattern) or not os.path.exists(pattern)):
             raise UsageError(f'no file is like {pattern} (input "{name}")')
-        found[name] = files
+        found[name] = [pattern] if files is None else files
     count = max(map(len, found.values()), default=0)
     for name, files in found.items():
         if len(files) not in (1, count):

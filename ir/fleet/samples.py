@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import glob
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ...schemas import Array, IRError, Size, UsageError
+from ..execution import is_filling
 from ..optional import optional
+from .selection import by_number
 
 #: What Pillow is asked to read.
 _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff"})
@@ -27,6 +31,23 @@ def samples_in(folder: str) -> list[str]:
         for path in Path(folder).iterdir()
         if path.suffix.lower() in _ARRAYS | _IMAGES and path.is_file()
     ]
+
+
+def files_of(word: str) -> list[str] | None:
+    """The files that a folder or a pattern means, 10 after 9; None for any other word."""
+    if is_filling(word) or Path(word).is_file():
+        return None
+    if Path(word).is_dir():
+        found = samples_in(word)
+        what = "is a folder without arrays (.npy, .npz) and images"
+    elif re.search(r"[*?\[]", word):
+        found = [path for path in glob.glob(word, recursive=True) if Path(path).is_file()]
+        what = "is a pattern that no file fits"
+    else:
+        return None
+    if not found:
+        raise UsageError(f"{word} {what}")
+    return sorted(found, key=by_number)
 
 
 def load_image(path: str, name: str, shape: Sequence[Size] | None, kind: np.dtype) -> Array:
