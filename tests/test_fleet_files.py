@@ -157,6 +157,20 @@ def test_no_samples_are_told_in_the_same_words(
     assert (told[0][0], said in told[0][1]) == (2, True)
 
 
+@pytest.mark.parametrize("more", [(), ("--out", "y.npz")])
+@pytest.mark.parametrize("place", [0, 3, 20, 130])
+def test_a_damaged_archive_is_refused(
+    here: Path, vinoir: Vinoir, more: tuple[str, ...], place: int
+) -> None:
+    np.savez("x.npz", x=np.zeros((1, 2), np.float32))
+    data = bytearray(Path("x.npz").read_bytes())
+    begin = data.index(b"\x93NUMPY") if place else 0  # that of the archive itself
+    data[begin + place] ^= 0x55
+    Path("x.npz").write_bytes(data)
+    code, _, err = vinoir("run", "a/m.xml", "-i", "x=x.npz", *more, "--jobs", 1)
+    assert (code, "no .npy or .npz of plain arrays" in err) == (1, True)
+
+
 def test_a_function_with_values_is_another_function(here: Path) -> None:
     def known(function: Any) -> int:
         sweep = ir.sweep(function, ["a/m.xml"], jobs=1, journal="j.jsonl")

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import io
-import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ...schemas import Array, IRError
-from ..fleet import savable, saved_names
+from ...schemas import Array
+from ..fleet import read_arrays, savable, saved_names
 from ..storage import whole
 from .options import STDIN, refuse_present, stdin_bytes
-
-#: What NumPy and zipfile raise where a file is not what they expect.
-_UNLIKE_ARRAYS = (
-    ValueError, EOFError, OSError, KeyError, NotImplementedError, SyntaxError, struct.error,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 
 
 def save_arrays(outputs: Mapping[str, Array], path: str | Path, *, force: bool = True) -> None:
@@ -43,19 +34,8 @@ def save_arrays(outputs: Mapping[str, Array], path: str | Path, *, force: bool =
 
 def load_arrays(path: str) -> Array | dict[str, Array]:
     """What a .npy or an .npz holds: an array, or arrays by their names."""
-    source: Any = io.BytesIO(stdin_bytes("arrays")) if path == STDIN else path
-    try:
-        content = np.load(source, allow_pickle=False)
-        if isinstance(content, np.ndarray):
-            return content
-        with content:
-            return {name: content[name] for name in content.files}
-    except (FileNotFoundError, IsADirectoryError, PermissionError):
-        raise
-    except _UNLIKE_ARRAYS as error:
-        # What NumPy does not know it takes for pickled, and tells how to run it.
-        why = "" if "pickle" in str(error) else f": {error}"
-        raise IRError(f"{path} is no .npy or .npz of plain arrays{why}") from None
+    source = io.BytesIO(stdin_bytes("arrays")) if path == STDIN else path
+    return read_arrays(source, f"{path} is")
 
 
 __all__ = ["load_arrays", "savable", "save_arrays", "saved_names"]

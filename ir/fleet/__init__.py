@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .archiving import read_arrays as read_arrays
     from .archiving import savable as savable
     from .archiving import saved_names as saved_names
     from .batches import run_over as run_over
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "archiving": "savable saved_names",
+        "archiving": "read_arrays savable saved_names",
         "batches": "run_over",
         "journal": "Journal",
         "outcomes": "Outcome",

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
+import struct
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable
+from typing import IO
 
 import numpy as np
 
-from ...schemas import Array
+from ...schemas import Array, IRError
 from ...schemas.packing import plain_texts
+
+#: What NumPy and zipfile raise where a file is not what they expect.
+_UNLIKE_ARRAYS = (
+    ValueError, EOFError, OSError, KeyError, NotImplementedError, SyntaxError, struct.error,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def saved_names(names: Iterable[str]) -> dict[str, str]:
@@ -34,3 +44,28 @@ def savable(array: Array) -> Array:
     if array.dtype.kind == "T":
         return plain_texts(array)
     return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
+
+
+def read_arrays(
+    source: str | IO[bytes], said: str, name: str | None = None
+) -> Array | dict[str, Array]:
+    """What a .npy or an .npz holds: an array, or arrays by their names.
+
+    Args:
+        source: The path, or the open file.
+        said: The beginning of what is said of a file that is neither.
+        name: Of an .npz that has an array of that name, only this one is read.
+    """
+    try:
+        content = np.load(source, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            return content
+        with content:
+            names = content.files if name is None or name not in content.files else [name]
+            return {each: content[each] for each in names}
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except _UNLIKE_ARRAYS as error:
+        # What NumPy does not know it takes for pickled, and tells how to run it.
+        why = "" if "pickle" in str(error) else f": {error}"
+        raise IRError(f"{said} no .npy or .npz of plain arrays{why}") from None

@@ -22,7 +22,7 @@ from ...schemas.printing import json_value
 from ..engine import core_count
 from ..optional import optional
 from ..storage import refuse_special, unwritable
-from .archiving import savable, saved_names
+from .archiving import read_arrays, savable, saved_names
 from .outcomes import Outcome
 from .predictor import Predictor
 from .samples import files_of, is_image
@@ -52,22 +52,14 @@ class Batch:
 def load(path: str, name: str) -> Array:
     """An array from a .npy, or from a .npz the one of a name."""
     try:
-        content = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise UsageError("no such file", Where(path)) from None
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        # What NumPy does not know it takes for pickled.
-        why = "" if "pickle" in str(error) else f": {error}"
-        raise IRError(f"no image, and no .npy or .npz of plain arrays{why}", Where(path)) from None
-    if isinstance(content, np.ndarray):
+        content = read_arrays(path, f"{path} is no image, and", name)
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", Where(path)) from None
+    if not isinstance(content, dict):
         return content
-    with content:
-        if name not in content.files and len(content.files) != 1:
-            raise UsageError(
-                f'it has no array "{name}", but {", ".join(content.files)}', Where(path)
-            )
-        array: Array = content[name if name in content.files else content.files[0]]
-        return array
+    if name not in content and len(content) != 1:
+        raise UsageError(f'it has no array "{name}", but {", ".join(content)}', Where(path))
+    return content[name if name in content else next(iter(content))]
 
 
 def packed(array: Array) -> str:
