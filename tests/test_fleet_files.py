@@ -6,6 +6,8 @@ import functools
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
 from vinoir.ir.fleet import select, targets_of
+from vinoir.ir.fleet.sweeping import name_of
 
 Vinoir = Callable[..., tuple[int, list[Any], str]]
 
@@ -180,6 +183,41 @@ def test_a_function_with_values_is_another_function(here: Path) -> None:
     two, three = (functools.partial(fleet_functions.scaled, factor) for factor in (2, 3))
     again = functools.partial(fleet_functions.scaled, 2)
     assert [known(each) for each in (two, again, three, two)] == [0, 1, 0, 1]
+
+
+NAMED = """
+import functools, fleet_functions
+from vinoir.ir.fleet.sweeping import name_of
+print(name_of(functools.partial(fleet_functions.scaled, 2)))
+"""
+
+
+def test_a_function_with_values_has_one_name_in_all_processes() -> None:
+    name = name_of(functools.partial(fleet_functions.scaled, 2))
+    assert "0x" not in name
+    done = subprocess.run(
+        [sys.executable, "-c", NAMED],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.stdout == name + "\n"
+
+
+def multiplied(factor: float) -> Callable[[str], float]:
+    def times(path: str) -> float:
+        return factor * len(path)
+
+    times.__module__ = "__main__"  # as in a script, whose functions are sent by value
+    return times
+
+
+def test_what_a_closure_holds_is_in_its_name() -> None:
+    pytest.importorskip("cloudpickle")
+    assert name_of(multiplied(2)) == name_of(multiplied(2))
+    assert name_of(multiplied(2)) != name_of(multiplied(3))
+    assert name_of(fleet_functions.scaled) == "scaled"
 
 
 @pytest.mark.parametrize(

@@ -161,9 +161,10 @@ def name_of(function: Function) -> str:
     bare = function.func if isinstance(function, partial) else function
     name = str(getattr(bare, "__qualname__", type(bare).__qualname__))
     holder = getattr(function, "__self__", None)
-    if hasattr(function, "__qualname__") and (
+    holds = getattr(function, "__closure__", None) is not None or not (
         holder is None or isinstance(holder, (type, Module))
-    ):
+    )
+    if hasattr(function, "__qualname__") and not holds:
         return name
     return f"{name} {hashlib.blake2b(pickled(function), digest_size=8).hexdigest()}"
 
