@@ -98,6 +98,29 @@ def test_a_journal_of_something_else_lets_nothing_be_overwritten(
     assert (code, len(lines)) == (0, 1)
 
 
+def test_what_a_journal_does_not_tell_of_is_kept_from_being_overwritten(
+    here: Path, vinoir: Vinoir
+) -> None:
+    words = ("-o", "out", "--jobs", 1, "--journal", "j.jsonl")
+    assert vinoir("simplify", "a", "b", *words)[0] == 0
+    ir.write(small("c"), "c/m.xml")
+    for name in ("m.xml", "m.bin"):
+        precious = here / "out/c" / name
+        precious.parent.mkdir(exist_ok=True)
+        precious.write_text("precious")
+        code, lines, err = vinoir("simplify", "a", "b", "c", *words)
+        assert (code, lines) == (2, [])
+        assert f"{os.path.join('out', 'c', name)} is already there" in err
+        assert precious.read_text() == "precious"
+        precious.unlink()
+    # What it wrote of models that have changed since is its own.
+    ir.write(small("other"), "a/m.xml")
+    os.utime("a/m.xml", (1, 1))
+    code, lines, _ = vinoir("simplify", "a", "b", "c", *words)
+    assert (code, sorted(line["model"] for line in lines)) == (0, ["a/m.xml", "c/m.xml"])
+    assert ir.read("out/a/m.xml").name == "other"
+
+
 def test_what_had_too_little_is_done_again_with_more(here: Path, vinoir: Vinoir) -> None:
     words = ("run", "a/m.xml", "--jobs", 1, "--journal", "j.jsonl")
     assert vinoir(*words, "--max-seconds", 1e-6)[1][0]["state"] == "overtime"
@@ -218,6 +241,7 @@ def test_what_a_closure_holds_is_in_its_name() -> None:
     assert name_of(multiplied(2)) == name_of(multiplied(2))
     assert name_of(multiplied(2)) != name_of(multiplied(3))
     assert name_of(fleet_functions.scaled) == "scaled"
+    assert name_of(ir.check) == "check"  # decorated
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,8 @@ def fleet_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--journal",
             type=click.Path(dir_okay=False),
             metavar="FILE",
-            help="Add the lines to FILE; models it has are not done again.",
+            help="Add the lines to FILE; models it has are not done again, and what it tells was "
+            "begun may be written over.",
         ),
         click.option(
             "--dask", metavar="ADDRESS", help="By a Dask cluster; local: one made for this."
@@ -195,7 +196,7 @@ def _over_many(
     _keep_what_is_there(models, work, journal)
     sweep = Sweep(
         work, models, jobs=jobs, dask=dask, journal=journal,
-        max_memory=max_memory, max_seconds=max_seconds,
+        max_memory=max_memory, max_seconds=max_seconds, targets=work.targets,
     )  # fmt: skip
     watch = Watch(sweep)
     for line in sweep:
@@ -236,27 +237,20 @@ def refuse_inputs(given: tuple[str, ...], models: list[str]) -> None:
 
 
 def _keep_what_is_there(models: list[str], work: Verb, journal: str | None) -> None:
-    """Refuse to write over files.
+    """Refuse to write over files, but those that the same verb with this journal began to write.
 
-    What the same verb wrote of these models, as the journal tells, is its own; so is what it was
-    at when it was ended, of which no journal tells.
+    It tells of each before it is written, so also of what was being written when all was ended.
     """
-    if work.targets is None or work.values.get("force") or _has_begun(models, work, journal):
+    if work.targets is None or work.values.get("force"):
         return
-    for model in models:
-        target = work.targets(model)
+    begun, label = set[tuple[str, str]](), work.label
+    if journal and os.path.lexists(journal):
+        with Journal(journal) as kept:
+            begun = kept.begun
+    for target in map(work.targets, models):
         for path in (target, beside(target)):
-            if os.path.lexists(path):
+            if os.path.lexists(path) and (label, target) not in begun:
                 raise UsageError(f"{path} is already there", hint="--force overwrites it")
-
-
-def _has_begun(models: list[str], work: Verb, journal: str | None) -> bool:
-    """Whether a journal tells of this verb and some of these models."""
-    if not journal or not os.path.lexists(journal):
-        return False
-    with Journal(journal) as kept:
-        known = {model for what, model, _ in kept.known if what == work.label}
-    return not known.isdisjoint(models)
 
 
 class Watch:

@@ -1,4 +1,7 @@
-"""A journal: one line of JSON for each model that is done, so that nothing is done twice."""
+"""A journal: one line of JSON for each model that is done, so that nothing is done twice.
+
+Of a model of which a file is made there is a line before, too, which tells where it is written.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from os import PathLike
 from typing import Any, Self
 
 from ...schemas import UsageError, Where
+from ...schemas.printing import json_value
 
 #: What tells one task from another: what is done, the model, its files' sizes and times.
 Key = tuple[str, str, str]
@@ -21,9 +25,9 @@ class Known:
     """What a journal tells of a task."""
 
     code: int
-    state: str = "done"
+    state: str
     #: The seconds or bytes that were too few; None where there was no limit.
-    limit: float | None = None
+    limit: float | None
 
     def is_final(self, max_seconds: float | None, max_memory: float | None) -> bool:
         """Whether it would end so within these limits, too."""
@@ -35,6 +39,10 @@ class Known:
 
 #: What came of a task that wanted more than it was allowed.
 LIMITED = ("overtime", "memory")
+
+
+#: Of a line that tells, before anything is written, which file will be.
+BEGUN = "begun"
 
 
 def key_of(line: dict[str, Any]) -> Key:
@@ -64,6 +72,8 @@ class Journal:
             ) from None
         try:
             _lock(self._file, self.path)
+            #: What is done by name, with where it writes to: theirs is what lies there.
+            self.begun = set[tuple[str, str]]()
             self.known = self._read()
         except BaseException:
             self._close()
@@ -96,12 +106,15 @@ class Journal:
                 try:
                     row = json.loads(line)
                     key = key_of(row)
+                    whole += len(line)
+                    if row["state"] == BEGUN:
+                        self.begun.add((key[0], str(row["target"])))
+                        continue
                     limit = row.get("limit", 0)  # an older line may have had any
                     limit = None if limit is None else float(limit)
                     known[key] = Known(int(row["code"]), row["state"], limit)
                 except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
                     raise self._foreign(number) from None
-                whole += len(line)
         if whole < os.fstat(self._file).st_size:
             os.ftruncate(self._file, whole)
         return known
@@ -112,9 +125,9 @@ class Journal:
             "--journal names a file that the same verb has written, or a new one",
         )  # fmt: skip
 
-    def write(self, line: str) -> None:
+    def write(self, line: dict[str, Any]) -> None:
         """Add a line."""
-        data = line.encode("ascii") + b"\n"
+        data = json.dumps(json_value(line), allow_nan=False).encode("ascii") + b"\n"
         while data:
             data = data[os.write(self._file, data) :]
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from os import PathLike
@@ -20,10 +21,9 @@ from types import ModuleType as Module
 from typing import Any
 
 from ...schemas import UsageError
-from ...schemas.printing import json_value
 from ..engine import core_count
 from ..storage import beside, is_url, url_mark
-from .journal import LIMITED, Journal, Key, Known, key_of
+from .journal import BEGUN, LIMITED, Journal, Key, Known, key_of
 from .outcomes import Function, Outcome, Task
 from .selection import read_shard, select
 from .supervision import Crew, packed_setup, pickled
@@ -42,8 +42,9 @@ class Sweep:
         journal: str | PathLike[str] | None = None,
         max_seconds: float | None = None,
         max_memory: int | None = None,
+        targets: Callable[[str], str] | None = None,
     ) -> None:
-        self.models = models
+        self.models, self.targets = models, targets
         self.what = name_of(function)
         self.journal = journal
         self.jobs = core_count() if jobs is None else jobs
@@ -68,17 +69,27 @@ class Sweep:
                 journal = stack.enter_context(Journal(self.journal))
             todo = list(self._todo({} if journal is None else journal.known))
             results = outcomes(
-                self._setup, [model for model, _ in todo], self.jobs, self.dask, self.max_seconds
+                self._setup, self._begin(todo, journal), self.jobs, self.dask, self.max_seconds
             )
             stack.enter_context(closing(results))
             for number, outcome in results:
                 model, file = todo[number]
                 line = self._line(model, file, outcome)
                 if journal is not None:
-                    journal.write(json.dumps(json_value(line), allow_nan=False))
+                    journal.write(line)
                 self.states[outcome.state] += 1
                 self.worst = max(self.worst, outcome.code)
                 yield line
+
+    def _begin(
+        self, todo: Iterable[tuple[str, list[Any]]], journal: Journal | None
+    ) -> Iterator[str]:
+        """The models as they are handed out, after the journal was told what is made of each."""
+        for model, file in todo:
+            if journal is not None and self.targets is not None:
+                facts = {"model": model, "what": self.what, "file": file}
+                journal.write(facts | {"state": BEGUN, "target": self.targets(model)})
+            yield model
 
     def _line(self, model: str, file: list[Any], outcome: Outcome) -> dict[str, Any]:
         """The line of one model."""
@@ -161,11 +172,16 @@ def name_of(function: Function) -> str:
     bare = function.func if isinstance(function, partial) else function
     name = str(getattr(bare, "__qualname__", type(bare).__qualname__))
     holder = getattr(function, "__self__", None)
-    holds = getattr(function, "__closure__", None) is not None or not (
+    if hasattr(function, "__qualname__") and (
         holder is None or isinstance(holder, (type, Module))
-    )
-    if hasattr(function, "__qualname__") and not holds:
-        return name
+    ):
+        # What a decorator holds is always the same: its function is found by its name.
+        place = sys.modules.get(getattr(function, "__module__", None) or "")
+        if (
+            getattr(function, "__closure__", None) is None
+            or getattr(place, name, None) is function
+        ):
+            return name
     return f"{name} {hashlib.blake2b(pickled(function), digest_size=8).hexdigest()}"
 
 
