@@ -328,6 +328,11 @@ def test_what_fails_of_many_is_told_in_lines(here: Path, vinoir: Vinoir) -> None
     code, lines, err = vinoir("simplify", "a", "--jobs", 1)
     assert (code, lines) == (2, [])
     assert "give -o FOLDER or --dry-run" in err
+    code, lines, err = vinoir("check", "a", "b", "--fix", "--jobs", 1)
+    assert (code, lines) == (2, [])
+    assert err.endswith("many models\n  hint: give -o FOLDER\n")
+    code, lines, err = vinoir("check", "a", "b", "-o", "out", "--jobs", 1)
+    assert (code, lines, "add --fix" in err) == (2, [], True)
     text = Path("a/m.xml").read_text("utf-8").replace('"Exp"', '"Concat"')
     Path("a/m.xml").write_text(text.replace("<data axis", "<data axes"), "utf-8")
     code, _, err = vinoir("run", "a", "b", "--jobs", 1)

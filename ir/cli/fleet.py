@@ -182,11 +182,13 @@ def _over_many(
     models = select(given, suffix)
     refuse_inputs(values.get("inputs") or (), models)
     output = values.get("output")
-    if values.get("dry_run") is False and output is None:
+    if output is None and (values.get("dry_run") is False or values.get("mend")):
         raise UsageError(
             "there is nothing to write to, and there may be many models",
-            hint="give -o FOLDER or --dry-run",
+            hint="give -o FOLDER or --dry-run" if "dry_run" in values else "give -o FOLDER",
         )
+    if output is not None and values.get("mend") is False:
+        raise UsageError(f"-o {output} is where --fix writes to", hint="add --fix")
     work = Verb(
         verb, argument, values, None if output is None else targets_of(models, output)
     )  # fmt: skip
