@@ -88,6 +88,10 @@ def test_any_number_of_rows_is_cut_into_batches(digits: Path, count: int) -> Non
         np.testing.assert_allclose(found[-3:], expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(ir.UsageError, match="has the shape 4,1,16,16"):
         ir.Predictor(fixed(digits, 4), batch_axis=None)(rows(3))
+    none = ir.Predictor(fixed(digits, 0))
+    assert none(rows(0)).shape == (0, 10)
+    with pytest.raises(ir.UsageError, match='"image" takes 0 rows along axis 0, 3 are given'):
+        none(rows(3))
 
 
 def test_batches_along_another_axis_and_several_inputs() -> None:

@@ -245,6 +245,11 @@ class Predictor:
             if _is_within(given, shape[axis]):
                 continue
             size = least if most is None or given < least else most
+            if not size:
+                raise UsageError(
+                    f'input "{names[0]}" takes 0 rows along axis {axis}, {given} are given',
+                    hint="infer --input NAME=SHAPE -o FILE writes it with another shape",
+                )
             if rows is not None and rows != given:
                 raise UsageError(f'input "{names[0]}" has {given} rows, another {rows}')
             rows = given
