@@ -83,9 +83,9 @@ def draw_command(
         except UsageError as error:
             error.hint = f"{error.hint}; or findings, those of vinoir check"
             raise
-    drawing.save(output, around=around, hops=hops, boxes=boxes, values=constants, force=force)
-    constants_too = Path(output).suffix.lower() in (".html", ".svg")
-    count = drawing.count(around=around, hops=hops, constants=constants_too)
+    count = drawing.save(
+        output, around=around, hops=hops, boxes=boxes, values=constants, force=force
+    )
     note(f"drew {counted(count, 'layer')} into {output}")
 
 

@@ -158,11 +158,11 @@ class Drawing:
         boxes: int | None = None,
         values: bool | None = None,
         force: bool = False,
-    ) -> None:
-        """Write a file; its name says which kind: .html, .svg, .dot or .mmd.
+    ) -> int:
+        """Write a file, and answer with how many layers it shows; its name says which kind.
 
         Args:
-            path: Where to.
+            path: Where to: a .html, .svg, .dot or .mmd.
             around: Only what is near a layer (not in a page, which has it all).
             hops: How near.
             boxes: Of an SVG: groups are opened while there are not more boxes than that.
@@ -191,6 +191,7 @@ class Drawing:
         else:
             text = self.mermaid(around=around, hops=hops)
         write_text(target, text, force)
+        return self.count(around=around, hops=hops, constants=kind in (".html", ".svg"))
 
     def _repr_html_(self) -> str:
         """The page in a frame, which may run its own script and reach nothing around it."""
