@@ -83,17 +83,6 @@ def shown(text: object, most: int = 60) -> str:
     return f'"{printable(line[:most])}{end}"'
 
 
-__all__ = [
-    "LONGEST_LINE",
-    "LONGEST_NAME",
-    "Table",
-    "meant",
-    "printable",
-    "printable_name",
-    "shown",
-]
-
-
 def json_value(value: Any) -> Any:
     """A value without the numbers that JSON has no spelling for: they become words."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -103,3 +92,16 @@ def json_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [json_value(inner) for inner in value]
     return value
+
+
+__all__ = [
+    "LONGEST_LINE",
+    "LONGEST_NAME",
+    "Table",
+    "counted",
+    "json_value",
+    "meant",
+    "printable",
+    "printable_name",
+    "shown",
+]

@@ -19,7 +19,8 @@ import fleet_functions
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
-from vinoir.ir.fleet import common_root, read_shard, select, supervision
+from vinoir.ir.fleet import read_shard, select, supervision
+from vinoir.ir.fleet.selection import common_root
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 DIGITS = SAMPLES / "digits.xml"

@@ -315,9 +315,9 @@ def marks(given: Sequence[str]) -> list[tuple[str, int, int]]:
     """Names, sizes and times of the files that inputs are read from."""
     found = []
     for word in pairs(given).values():
-        files = files_of(word)
+        files = [] if is_filling(word) else files_of(word)
         for path in [word] if files is None else files:
-            if not is_filling(path) and os.path.isfile(path):
+            if os.path.isfile(path):
                 status = os.stat(path)
                 found.append((path, status.st_size, status.st_mtime_ns))
     return found

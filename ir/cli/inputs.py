@@ -101,6 +101,7 @@ class Samples:
             parameter.id: found
             for parameter in model.parameters
             if (word := self.words.get(parameter.id, "random")) != STDIN
+            and not is_filling(word)
             and (found := files_of(word)) is not None
         }
         counts = {len(found) for found in self.files.values()}

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from ...schemas import Array, IRError, Size, UsageError
-from ..execution import is_filling
 from ..optional import optional
 from .selection import by_number
 
@@ -35,7 +34,7 @@ def samples_in(folder: str) -> list[str]:
 
 def files_of(word: str) -> list[str] | None:
     """The files that a folder or a pattern means, 10 after 9; None for any other word."""
-    if is_filling(word) or Path(word).is_file():
+    if Path(word).is_file():
         return None
     if Path(word).is_dir():
         found = samples_in(word)

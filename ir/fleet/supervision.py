@@ -298,16 +298,15 @@ class Crew:
                 again.append((number, task))
         again.extendleft(reversed(process.given))
         process.given.clear()
-        if "gone" in message:
-            process.end_child()  # of which nobody else would take care
+        if "gone" not in message:
+            process.child = 0
+            return
+        process.end_child()  # of which nobody else would take care
         process.child = 0
-        if "gone" in message:
-            process.failures += not was_ready
-            if process.failures >= BIRTHS:
-                raise IRError(
-                    f"a process ended {BIRTHS} times before it had begun: {_cause(message)}"
-                )
-            process.start()
+        process.failures += not was_ready
+        if process.failures >= BIRTHS:
+            raise IRError(f"a process ended {BIRTHS} times before it had begun: {_cause(message)}")
+        process.start()
 
 
 def _cause(message: dict[str, Any]) -> str:
