@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,13 +35,13 @@ def samples_in(folder: str) -> list[str]:
 
 def files_of(word: str) -> list[str] | None:
     """The files that a folder or a pattern means, 10 after 9; None for any other word."""
-    if Path(word).is_file():
+    if os.path.isfile(word):
         return None
-    if Path(word).is_dir():
+    if os.path.isdir(word):
         found = samples_in(word)
         what = "is a folder without arrays (.npy, .npz) and images"
     elif re.search(r"[*?\[]", word):
-        found = [path for path in glob.glob(word, recursive=True) if Path(path).is_file()]
+        found = [path for path in glob.glob(word, recursive=True) if os.path.isfile(path)]
         what = "is a pattern that no file fits"
     else:
         return None
