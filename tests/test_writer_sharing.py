@@ -114,3 +114,70 @@ def test_how_constants_are_read_is_found_in_linear_time(monkeypatch: pytest.Monk
         model, calls[step] = net.model(), 0
         ir.dumps(model)
     assert calls[1] < 3 * calls[0]
+
+
+def _openvino(model: ir.Model, feed: Any) -> list[Any]:
+    """What OpenVINO's CPU makes of a model as it is written."""
+    ov = pytest.importorskip("openvino")
+    xml, weights = ir.dumps(model)
+    read = ov.Core().read_model(xml, ov.Tensor(np.frombuffer(weights, np.uint8)))
+    run = ov.Core().compile_model(read, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return [*run(feed).values()]
+
+
+#: Products of x and a square matrix, as it is and turned.
+_PRODUCTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "x M": ("MatMul", {"transpose_b": False}),
+    "x M'": ("MatMul", {"transpose_b": True}),
+    "ab,bc->ac": ("Einsum", {"equation": "ab,bc->ac"}),
+    "ab,cb->ac": ("Einsum", {"equation": "ab,cb->ac"}),
+    "bc,ab->ac": ("Einsum", {"equation": "bc,ab->ac"}),
+    "cb,ab->ac": ("Einsum", {"equation": "cb,ab->ac"}),
+}
+
+
+@pytest.mark.parametrize("second", _PRODUCTS)
+@pytest.mark.parametrize("first", _PRODUCTS)
+@pytest.mark.parametrize("simplified", [False, True])
+def test_equal_weights_are_apart_where_an_einsum_turns_them(
+    first: str, second: str, simplified: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    matrix, feed = (rng.integers(-3, 4, size).astype("f4") for size in ((8, 8), (3, 8)))
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "3,8")
+    for number, name in enumerate((first, second)):
+        kind, data = _PRODUCTS[name]
+        inputs = [x, net.constant(matrix)]
+        inputs = inputs[::-1] if name in ("bc,ab->ac", "cb,ab->ac") else inputs
+        version = "opset7" if kind == "Einsum" else "opset1"
+        net.result(net.add(kind, version, inputs, **data), name=f"y{number}")
+    model = net.model()
+    found = _openvino(ir.simplify(model)[0] if simplified else model, feed)
+    for name, one in zip((first, second), found, strict=True):
+        turned = name in ("x M'", "ab,cb->ac", "cb,ab->ac")
+        np.testing.assert_allclose(one, feed @ (matrix.T if turned else matrix), rtol=1e-5)
+
+
+@pytest.mark.parametrize("side", [1, 3])
+@pytest.mark.parametrize("backwards", [(False, True), (True, False), (True, True)])
+def test_equal_kernels_are_apart_where_one_is_convolved_backwards(
+    side: int, backwards: tuple[bool, bool]
+) -> None:
+    rng = np.random.default_rng(0)
+    kernel = rng.integers(-3, 4, (8, 8, side, side)).astype("f4")
+    feed = rng.integers(-3, 4, (3, 8, 1, 1)).astype("f4")
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "3,8,1,1")
+    pads = [side // 2] * 2
+    data = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": pads, "pads_end": pads}
+    for back in backwards:
+        kind = "ConvolutionBackpropData" if back else "Convolution"
+        net.result(net.add(kind, "opset1", [x, net.constant(kernel)], **data))
+    model = net.model()
+    # Two that are read alike share their bytes.
+    assert len(ir.dumps(model)[1]) // kernel.nbytes == len({*backwards})
+    middle = kernel[:, :, side // 2, side // 2]  # all else falls on the border
+    for back, one in zip(backwards, _openvino(model, feed), strict=True):
+        expected = feed[:, :, 0, 0] @ (middle if back else middle.T)
+        np.testing.assert_allclose(one[:, :, 0, 0], expected, rtol=1e-5)

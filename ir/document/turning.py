@@ -1,8 +1,8 @@
 """Which constants products read as they are, and which turned.
 
 OpenVINO's CPU lays out a square constant for the product that reads it first, and takes what it
-made for all others that read the same bytes, also where they read them the other way. So bytes are
-shared only among constants that are read alike.
+made for all others that read the same bytes, also where they read them the other way; so it does
+for convolutions. So bytes are shared only among constants that are read alike.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from typing import NamedTuple, Protocol, TypeAlias
 from .graph import Graph
 from .layer import Layer
 
-#: Whether products read turned: each way in which they do.
-Ways: TypeAlias = frozenset[bool]
+#: Whether a product reads turned, and what else its way is known by.
+_Way: TypeAlias = tuple[bool, str]
+#: Each way in which products read.
+Ways: TypeAlias = frozenset[_Way]
 #: Of these each input has a part in the numbers that come out, of all others the first alone.
 _MIXING = frozenset({"Add", "Concat", "Divide", "Multiply", "Select", "Subtract"})
 #: The most layers that are looked at behind a constant.
 _MOST = 64
-_EITHER: Ways = frozenset({False, True})
+_EITHER = frozenset({False, True})
+_STRAIGHT: _Way = (False, "")
 
 
 class Wiring(Protocol):
@@ -41,8 +44,8 @@ class Wiring(Protocol):
 class Read(NamedTuple):
     """How a constant is read."""
 
-    #: The ways in which square products take it; none where none of them takes it turned, as then
-    #: it is laid out as what no product reads.
+    #: The ways in which products take it; none where all take it as it is, as then it is laid out
+    #: as what no product reads.
     ways: Ways
     #: What is made of it and of other constants alone.
     made: list[Layer]
@@ -61,31 +64,31 @@ class Readings:
 
         Whatever moves, chooses or converts is passed: OpenVINO leaves out what changes nothing.
         """
-        ways: set[bool] = set()
+        ways: set[_Way] = set()
         made: dict[Layer, None] = {}
         seen = {(constant, False)}
         stack = [(constant, False)]
         while stack:
             layer, turn = stack.pop()
             for user, index in self._wiring.readers(layer):
-                if user.type == "MatMul" and index == 1:
-                    if _is_square(self._wiring.sizes(user, 1)):
-                        ways.add(turn != is_on(user, "transpose_b"))
+                way = _way(user, index, self._wiring.sizes(user, index))
+                if way is not None:
+                    ways.add((turn != way[0], way[1]))
                     continue
                 if (index and user.type not in _MIXING) or not self.is_made(user):
                     continue
                 made[user] = None
-                for way in self._turns(user):
-                    after = user, turn != way
+                for turned in self._turns(user):
+                    after = user, turn != turned
                     if after not in seen:
                         seen.add(after)
                         stack.append(after)
             if len(seen) > _MOST:
-                ways |= _EITHER
+                ways |= {(turned, "") for turned in _EITHER}
                 break
-        return Read(frozenset(ways) if True in ways else frozenset(), [*made])
+        return Read(frozenset() if ways == {_STRAIGHT} else frozenset(ways), [*made])
 
-    def _turns(self, layer: Layer) -> Ways:
+    def _turns(self, layer: Layer) -> frozenset[bool]:
         """Whether a layer lets the last two axes change places; either where that is not clear."""
         if layer.type != "Transpose":
             return frozenset({False})
@@ -162,9 +165,28 @@ def ways_of(graphs: dict[Graph, Readings | None], constant: Layer) -> Ways:
 
 
 def _has_square(graph: Graph) -> bool:
-    """Whether a product may take a square weight: where none does, nobody has to look."""
-    products = (layer for layer in graph.layers if layer.type == "MatMul")
-    return any(len(one.inputs) > 1 and _is_square(one.inputs[1].dims) for one in products)
+    """Whether a product has a way to take an input: where none has, nobody has to look."""
+    return any(
+        _way(layer, index, port.dims) is not None
+        for layer in graph.layers for index, port in enumerate(layer.inputs)
+    )  # fmt: skip
+
+
+def _way(layer: Layer, index: int, sizes: Sequence[int]) -> _Way | None:
+    """How a product takes an input; none where both layouts are not as large, or it is no product.
+
+    What OpenVINO makes of an Einsum is not followed: each equation is a way of its own. A
+    Convolution takes its weights as what is no product takes them.
+    """
+    if layer.type == "Einsum":
+        return False, f"{layer.data.get('equation', '')} {index}"
+    if index != 1 or len(sizes) < 2:
+        return None
+    if layer.type == "MatMul" and sizes[-1] == sizes[-2] != 1:
+        return is_on(layer, "transpose_b"), ""
+    if layer.type == "ConvolutionBackpropData" and sizes[0] == sizes[1] != 1:
+        return True, ""
+    return None
 
 
 def swaps_last(order: Sequence[int] | None) -> bool:
@@ -177,11 +199,6 @@ def swaps_last(order: Sequence[int] | None) -> bool:
 def is_on(layer: Layer, name: str) -> bool:
     """Whether an attribute that is false by default is true."""
     return layer.data.get(name, "false").strip().lower() in ("true", "1")
-
-
-def _is_square(sizes: Sequence[int]) -> bool:
-    """Whether both layouts are as large: of unequal sizes, one is none for the other."""
-    return len(sizes) > 1 and sizes[-1] == sizes[-2] != 1
 
 
 __all__ = ["Readings", "Ways", "is_on", "swaps_last", "ways_of"]
