@@ -116,6 +116,30 @@ def test_how_constants_are_read_is_found_in_linear_time(monkeypatch: pytest.Monk
     assert calls[1] < 3 * calls[0]
 
 
+def test_what_many_constants_make_and_many_read_is_gone_through_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = [0, 0]
+    asked = ir.Layer.port_ids
+
+    def counted(layer: ir.Layer, kind: Any) -> Any:
+        looks[step] += 1
+        return asked(layer, kind)
+
+    monkeypatch.setattr(ir.Layer, "port_ids", counted)
+    for step, number in enumerate((200, 400)):
+        net = ir.Builder()
+        parts = [net.constant(np.full((4, 4), n, "f4")) for n in range(number)]
+        hub = net.add("Concat", "opset1", parts, axis=0)
+        for n in range(number):
+            net.result(net.add("Multiply", "opset1", [hub, np.float32(n + 0.5)]))
+        x = net.parameter("x", "f32", "4,4")
+        net.result(net.add("MatMul", "opset1", [x, np.ones((4, 4), "f4")]))
+        model, looks[step] = net.model(), 0
+        ir.dumps(model)
+    assert looks[1] < 3 * looks[0]
+
+
 def _openvino(model: ir.Model, feed: Any) -> list[Any]:
     """What OpenVINO's CPU makes of a model as it is written."""
     ov = pytest.importorskip("openvino")

@@ -68,9 +68,11 @@ class Readings:
         made: dict[Layer, None] = {}
         seen = {(constant, False)}
         stack = [(constant, False)]
-        while stack:
+        while stack and len(seen) <= _MOST:
             layer, turn = stack.pop()
             for user, index in self._wiring.readers(layer):
+                if len(seen) > _MOST:  # as many may read each of many constants
+                    break
                 way = _way(user, index, self._wiring.sizes(user, index))
                 if way is not None:
                     ways.add((turn != way[0], way[1]))
@@ -83,9 +85,8 @@ class Readings:
                     if after not in seen:
                         seen.add(after)
                         stack.append(after)
-            if len(seen) > _MOST:
-                ways |= {(turned, "") for turned in _EITHER}
-                break
+        if len(seen) > _MOST:
+            ways |= {(turned, "") for turned in _EITHER}
         return Read(frozenset() if ways == {_STRAIGHT} else frozenset(ways), [*made])
 
     def _turns(self, layer: Layer) -> frozenset[bool]:
@@ -130,6 +131,8 @@ class GraphWiring:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        #: Who reads a layer, as far as was asked: many constants may come to one that many read.
+        self._readers: dict[Layer, list[tuple[Layer, int]]] = {}
 
     def feeders(self, layer: Layer) -> Sequence[Layer | None]:
         """Who feeds the inputs of a layer."""
@@ -137,7 +140,9 @@ class GraphWiring:
 
     def readers(self, layer: Layer) -> Iterable[tuple[Layer, int]]:
         """The layers and inputs that a layer feeds."""
-        return self._graph.consumers(layer)
+        if layer not in self._readers:
+            self._readers[layer] = self._graph.consumers(layer)
+        return self._readers[layer]
 
     def sizes(self, layer: Layer, index: int) -> Sequence[int]:
         """The sizes of an input, as its port says."""
