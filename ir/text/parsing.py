@@ -1,23 +1,15 @@
-"""Bytes to a tree: what does not keep to XML, or is no IR, is refused with its place.
-
-A document is refused before it is parsed where it declares a DOCTYPE, so that no entity is ever
-expanded; lxml is told to load nothing. Depth and sizes are limited by libxml2.
-"""
+"""Bytes to a tree: what does not keep to XML, or is no IR, is refused with its place."""
 
 from __future__ import annotations
-
-import re
 
 from lxml import etree
 
 from ...schemas import UnreadableError, Where
 from .breach import BROKEN, said
-from .encoding import encoding_of, is_plain, mark_of
 from .other_kinds import SEARCHED, other_kind
 from .positions import position
+from .strictness import LENIENT, refuse_doctype, strict_parser
 
-#: What helps against some breaches of XML.
-LENIENT = "lenient=True reads what OpenVINO reads and XML forbids"
 #: What declares a namespace, in one byte for a character and in two.
 _DECLARING = (b"xmlns", b"x\0m\0l\0n\0s")
 #: Levels that libxml2 takes, whatever it is told.
@@ -59,12 +51,8 @@ def _broken(
 def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Element:
     """Parse a document that keeps to XML and declares no DOCTYPE."""
     refuse_doctype(source, file)
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True,
-        collect_ids=False, strip_cdata=False,
-    )  # fmt: skip
     try:
-        root = etree.fromstring(source, parser)
+        root = etree.fromstring(source, strict_parser())
     except etree.XMLSyntaxError as error:
         raise _broken(source, file, error, lenient) from None
     except ValueError as error:
@@ -100,26 +88,3 @@ def _refuse_namespaces(
 def _root_place(root: etree._Element, source: bytes, file: str | None) -> Where:
     line, column = position(source, root) or (root.sourceline, None)
     return Where(file, line, column)
-
-
-_PROLOG = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
-
-
-def refuse_doctype(source: bytes, file: str | None) -> None:
-    """Look through all that stands before the root element, before a parser sees it."""
-    encoding = encoding_of(source)
-    if encoding.startswith("utf-16"):
-        codec = "utf-16" if encoding == "utf-16" else encoding
-        text = source.decode(codec, "replace").encode("utf-8", "replace")
-    elif is_plain(encoding) or mark_of(source) == "utf-8-sig":
-        text = source
-    else:
-        raise UnreadableError(f'encoding "{encoding}" is not read', Where(file, 1, 1), LENIENT)
-    end = 3 if mark_of(source) == "utf-8-sig" else 0
-    while found := _PROLOG.match(text, end):
-        end = found.end()
-    if text.startswith(b"<!", end) and text[end + 2 : end + 9].upper() == b"DOCTYPE":
-        line, column = text.count(b"\n", 0, end) + 1, end - text.rfind(b"\n", 0, end)
-        raise UnreadableError(
-            "a DOCTYPE is not allowed", Where(file, line, column), "remove it: an IR needs none"
-        )

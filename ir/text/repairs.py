@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from .encoding import taken_as
+from .strictness import keeps_to_xml
 
 #: More repairs than these are made, but not reported one by one.
 _REPORTED = 1000
@@ -29,9 +30,8 @@ _ATTRIBUTE = re.compile(r"(\s++)([^\s=<>\"'/]++)(\s*+=\s*+)(\"[^\"]*+\"|'[^']*+'
 _LOOSE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,8}|#x[0-9a-fA-F]{1,8});)")
 _NUMERIC = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,8}));")
 _FORBIDDEN = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-#: Prefixes that an element declares; those that each document has.
-_DECLARED = re.compile(r"\sxmlns:([^\s=<>\"'/:]++)\s*+=")
-_BOUND = frozenset({"xml", "xmlns"})
+#: Names whose prefix needs no declaration.
+_KNOWN = re.compile(r"xml:[^\W\d][^:]*")
 _DECLARATION = re.compile(r"(\s*)(<\?xml\s[^>]*\?>)")
 
 
@@ -49,27 +49,37 @@ class Repair(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """An element that has begun: its name, what is written, and the prefixes that are declared."""
+    """An element that has begun: its name, and what is written."""
 
     name: str
     written: str
-    bound: frozenset[str]
 
 
 def repair(source: bytes) -> tuple[bytes, list[Repair]]:
-    """The document as XML, and what had to be done to it; the same bytes where nothing had."""
-    mender = _Mender(source)
+    """The document as XML, and what had to be done to it; the same bytes where nothing had.
+
+    Prefixes stay as they are, or none does: to OpenVINO, they are a part of the name.
+    """
+    mended, repairs, prefixed = _mended(source, prefixes=True)
+    if prefixed and not keeps_to_xml(mended):
+        mended, repairs, _ = _mended(source, prefixes=False)
+    return mended, repairs
+
+
+def _mended(source: bytes, prefixes: bool) -> tuple[bytes, list[Repair], bool]:
+    """The document, what had to be done to it, and whether names in it have prefixes."""
+    mender = _Mender(source, prefixes)
     mended = mender.mend()
-    if not mender.repairs:
-        return source, []
-    return mended.encode(), mender.repairs
+    return mended.encode() if mender.repairs else source, mender.repairs, mender.prefixed
 
 
 class _Mender:
     """Goes through a document once."""
 
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, prefixes: bool) -> None:
         self.repairs: list[Repair] = []
+        #: Whether there are names with prefixes, and whether they stay.
+        self.prefixed, self._prefixes = False, prefixes
         self.text = ""
         self._place, self._line, self._start = 0, 1, 0
         self._open: list[_Open] = []
@@ -158,7 +168,7 @@ class _Mender:
                 out.append(self.special(token))
                 continue
             if token["end"]:
-                name, written, _ = self._open.pop() if self._open else ("", "", _BOUND)
+                name, written = self._open.pop() if self._open else ("", "")
                 out.append(token[0] if token["name"] != name else f"</{written}{token['rest']}>")
                 continue
             out.append(self.tag(token))
@@ -211,10 +221,7 @@ class _Mender:
     def tag(self, token: re.Match[str]) -> str:
         """A start tag: each attribute once, its value as XML wants it."""
         rest, begin = token["rest"], token.start("rest")
-        bound = self._open[-1].bound if self._open else _BOUND
-        if "xmlns:" in rest:
-            bound = bound.union(_DECLARED.findall(rest))
-        tag = self.name(token["name"], token.start("name"), bound)
+        tag = self.name(token["name"], token.start("name"))
         seen: set[str] = set()
         out: list[str] = []
         end = 0
@@ -222,29 +229,33 @@ class _Mender:
         while found := _ATTRIBUTE.match(rest, end):
             place, name, value = begin + found.start(2), found[2], found[4]
             end = found.end()
+            declares = name == "xmlns" or (not self._prefixes and name.startswith("xmlns:"))
+            name = name if declares else self.name(name, place)
             if name in seen:
                 self.report(place, f'attribute "{name}" twice, the first counts')
                 continue
             seen.add(name)
-            if name == "xmlns":
+            if declares:
                 self.report(place, "a namespace, which an IR has not")
                 continue
-            name = self.name(name, place, bound)
             inner = self.words(value[1:-1], begin + found.start(4) + 1, attribute=True)
             out.append(f"{found[1]}{name}{found[3]}{value[0]}{inner}{value[0]}")
         if not rest.endswith("/"):
-            self._open.append(_Open(token["name"], tag, bound))
+            self._open.append(_Open(token["name"], tag))
         if rest[end:].strip().strip("/"):
             return token[0]  # the parser will say what is wrong
         return f"<{tag}{''.join(out)}{rest[end:]}>"
 
-    def name(self, name: str, position: int, bound: frozenset[str]) -> str:
-        """A name, with a dot for each colon where what is before it is no declared prefix."""
-        prefix, colon, local = name.partition(":")
-        if not colon or (prefix in bound and local and ":" not in local):
+    def name(self, name: str, position: int) -> str:
+        """A name, with a dot for each colon where prefixes do not stay, or "_" at its start."""
+        prefix, colon, _ = name.partition(":")
+        if not colon:
             return name
-        self.report(position, f'the prefix "{prefix}", which is not declared')
-        return name.replace(":", ".")
+        self.prefixed = True
+        if self._prefixes or _KNOWN.fullmatch(name):
+            return name
+        self.report(position, f'the prefix "{prefix}", which is a part of the name to OpenVINO')
+        return "_" * (not prefix) + name[not prefix :].replace(":", ".")
 
 
 _ASIDE = re.compile(r"\s++|<!--.*?-->|<\?.*?\?>", re.DOTALL)
