@@ -31,8 +31,8 @@ ROOMS: dict[str, set[str]] = {
     "execution": {"document", "inference"},
     "engine": {"document", "inference", "execution"},
     "checking": {"storage", "text", "document", "files", "inference"},
-    # A simplified model is run beside the one it was made from.
-    "surgery": {"storage", "document", "files", "inference", "execution", "checking"},
+    # A changed model is run beside the one it was made from, large ones by the engine.
+    "surgery": {"storage", "document", "files", "inference", "execution", "engine", "checking"},
     "comparing": {"storage", "document", "files", "inference", "execution", "engine", "surgery"},
     "display": {"storage", "document", "inference"},
     # What is imported is simplified as it comes.

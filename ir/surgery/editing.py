@@ -26,6 +26,7 @@ from ...schemas.printing import meant
 from ..document import SINKS, Layer
 from ..opening import ModelLike, opened
 from .orders import Desk, Edit, bench_of
+from .orders_batch import BATCH_EDITS
 from .orders_ends import END_EDITS
 from .orders_images import IMAGE_EDITS
 from .orders_layers import LAYER_EDITS
@@ -37,7 +38,7 @@ from .workbench import Workbench
 #: Every edit by the word that names it.
 EDITS: dict[str, type[Edit]] = {
     kind.model_fields["op"].annotation.__args__[0]: kind  # type: ignore[union-attr]  # a Literal
-    for kind in (*LAYER_EDITS, *END_EDITS, *IMAGE_EDITS, *PATTERN_EDITS)
+    for kind in (*LAYER_EDITS, *END_EDITS, *BATCH_EDITS, *IMAGE_EDITS, *PATTERN_EDITS)
 }
 
 _ALL = f"there are {', '.join(EDITS)}"

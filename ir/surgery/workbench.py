@@ -240,6 +240,11 @@ class Workbench:
         """Infer anew when it is next asked for."""
         self._known = {}
 
+    def learn(self, layer: Layer, *tensors: Tensor) -> None:
+        """Take it that a layer gives these tensors; none: infer it anew."""
+        self._known.pop(layer.id, None)
+        self._known |= {layer.id: tensors} if tensors else {}
+
     # Changing.
 
     def put(
@@ -281,7 +286,7 @@ class Workbench:
         self.graph.add(layer)
         self._layers.setdefault(layer.name, []).append(layer)
         for index, source in enumerate(inputs):
-            self._rewire(source, layer, index)
+            self.rewire(source, layer, index)
         if layer.id not in self._known:
             self._infer(layer)
         if layer.type not in ("Result", "Assign") and not layer.outputs:
@@ -434,7 +439,7 @@ class Workbench:
             old = self.graph.sources(user)[place]
             if user.type == "Result" and old is not None:
                 ends.setdefault(Source(*old), []).append(user)
-            self._rewire(source, user, place)
+            self.rewire(source, user, place)
             port = user.inputs[place]
             port.precision, port.dims = source.port.precision, source.port.dims
         for feeder, results in ends.items():
@@ -519,7 +524,7 @@ class Workbench:
         ):
             self.take_out([layer])
 
-    def _rewire(self, source: Source, user: Layer, place: int) -> None:
+    def rewire(self, source: Source, user: Layer, place: int) -> None:
         """Feed an input from an output, and count the uses of both."""
         old = self.graph.sources(user)[place] if place < len(user.inputs) else None
         if old is not None and id(old[0]) in self._uses:
