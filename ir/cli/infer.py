@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from ...schemas import IRError, Shape, UsageError
 from ...schemas.printing import counted
 from ..display import declared, operation_name, shape_text
-from ..document import Model
+from ..document import Model, named_inputs
 from ..inference import Inferred, infer
 from ..surgery import reshape, same_declaration
 from .fleet import over_many
@@ -62,7 +64,14 @@ def infer_command(
     if any(layer.is_constant and not layer.has_value for layer in found.everywhere()):
         note(f"{source.path}: there is no .bin: what depends on constants is not known")
     shapes = pairs(inputs)
-    inferred = infer(found, shapes, max_memory=max_memory, max_seconds=max_seconds)
+    try:
+        inferred = infer(found, shapes, max_memory=max_memory, max_seconds=max_seconds)
+    except IRError as error:
+        if not isinstance(error, UsageError) and _batch_left(found, shapes) is not None:
+            more = f"{_SET_BATCH} sees to all places that say the old batch"
+            error.hint = "; ".join(filter(None, (error.hint, more)))
+        raise
+    old = _batch_left(found, shapes)
     rows = port_rows(found, inferred)
     if format_ == "json":
         outputs = {name: shape_text(tensor.shape) for name, tensor in inferred.items()}
@@ -77,6 +86,10 @@ def infer_command(
                 for r in rows
             ],
         )  # fmt: skip
+    for name, tensor in inferred.items() if old is not None else ():
+        if tensor.rank and tensor.shape[0] == old:
+            shape = shape_text(tensor.shape)
+            note(f'output "{name}" is {shape} whatever the batch: {_SET_BATCH} mends such a model')
     if target.path is not None:
         reshape(found, shapes)
         target.write(found)
@@ -87,6 +100,22 @@ def infer_command(
         verb = "differs" if differing == 1 else "differ"
         note(f"{counted(differing, 'port')} {verb} from what the file declares")
         raise SystemExit(1)
+
+
+#: What lets a model take a batch that says the old one in its layers, too.
+_SET_BATCH = "vinoir edit --do op=set-batch"
+
+
+def _batch_left(model: Model, shapes: Mapping[str, str]) -> int | None:
+    """The number of samples that an input takes, where another is asked for."""
+    for parameter, names in named_inputs(model.parameters):
+        asked = next((shapes[name] for name in names if name in shapes), None)
+        dims = parameter.outputs[0].dims if parameter.outputs else None
+        if asked is not None and dims and dims[0] >= 0:
+            new = Shape.parse(asked, symbols=True)
+            if new.rank == len(dims) and new.rank and new[0] != dims[0]:
+                return dims[0]
+    return None
 
 
 def port_rows(model: Model, inferred: Inferred) -> list[dict[str, Any]]:

@@ -168,6 +168,19 @@ class Editor:
         made: Layer = self._edit("add-output", None, tensor=_tensor(tensor), name=name)
         return made
 
+    def batch(
+        self, size: int | str = "?", inputs: Iterable[str] | None = None, *, prove: bool = True
+    ) -> None:
+        """Let inputs take so many samples at once, and layers that say the old number go by it.
+
+        Args:
+            size: 8, ``1..8``, ``?`` for any, or a name.
+            inputs: Those that take samples; not given: all that take as many as the first.
+            prove: Whether it is run on random samples, to see that none depends on another.
+        """
+        chosen = None if inputs is None else list(inputs)
+        self._edit("set-batch", None, batch=size, inputs=chosen, prove=prove)
+
 
 def _layer(layer: LayerLike) -> str | int:
     """A layer as an edit names it."""

@@ -1,9 +1,9 @@
-"""A batch of another size: what says the old one in patterns, slices and constants says it no more.
+"""A batch of another size: patterns, slices and constants that say the old one say it no more.
 
 A model that was exported for one image has that number in more places than its inputs: in the
-patterns of Reshapes, in slices, in tokens that are put beside those of each image. Here a size with
-a name goes from the inputs from layer to layer, and where one would not hand it on, the constant
-that has the old number is replaced.
+patterns of Reshapes, in slices, in tokens that are put beside those of each image. Here a size
+with a name goes from the inputs from layer to layer, and where one would not hand it on, the
+constant that has the old number is replaced.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ...layers import StridedSliceV1
 from ...schemas import Array, Dim, ElementType, IRError, Shape, Size, Tensor, UsageError
-from .. import engine
-from ..document import Layer, Model
-from ..execution import Outputs
 from ...schemas.shapes import number
+from ..document import Layer
 from .orders import Desk
-from .simplifying.certificate import Judge
 from .workbench import Source
 
 #: What is known of the layers of the model for the batch that it has.
@@ -249,14 +247,14 @@ class Batch:
                 self.bench.learn(layer)
             return
         special = str(layer.data.get("special_zero", "")).lower() in ("true", "1")
-        wanted = [int(number) for number in pattern.ravel()]
+        wanted = [int(entry) for entry in pattern.ravel()]
         copies = special and place == axis and place < len(before) and (
             after[place] == before[place] and self._outer.get(feeders[0], 1) == outer
         )  # fmt: skip
-        for at, number in enumerate(wanted):
-            loses = number == -1 or (number == 0 and special and at == axis)
+        for at, entry in enumerate(wanted):
+            loses = entry == -1 or (entry == 0 and special and at == axis)
             size = after[at]
-            if at != place and loses and not (number == -1 and copies):
+            if at != place and loses and not (entry == -1 and copies):
                 if isinstance(size, Dim):
                     return
                 wanted[at] = size
@@ -298,7 +296,9 @@ class Batch:
         """Products of stacks of matrices: the axes before the last two are aligned."""
         found = [self._axis(one) for one in feeders]
         ranks = [len(self._was(one)) for one in feeders]
-        if any(axis is not None and axis < rank - 2 for axis, rank in zip(found, ranks, strict=True)):
+        if any(
+            axis is not None and axis < rank - 2 for axis, rank in zip(found, ranks, strict=True)
+        ):
             self._elementwise(layer, feeders)
 
     def _beside_first(self, layer: Layer, feeders: Sequence[Source]) -> None:
@@ -313,7 +313,7 @@ class Batch:
         """StridedSlice: all samples are taken, not those up to the old number."""
         op, axis = layer.op, self._axis(feeders[0])
         starts, stops, steps = (self._value(layer, place) for place in (1, 2, 3))
-        if axis is None or starts is None or stops is None or not hasattr(op, "rows"):
+        if axis is None or starts is None or stops is None or not isinstance(op, StridedSliceV1):
             return
         for what, entry, at in op.rows(len(self._was(feeders[0])), len(starts)):
             if what != "slice" or at != axis or entry >= len(stops):
@@ -321,8 +321,9 @@ class Batch:
             first = 0 if _has(op.begin_mask, entry) else int(starts[entry])
             step = 1 if steps is None else int(steps[entry])
             size = self._was(feeders[0])[axis]
-            all_of_them = first == 0 and step == 1 and not isinstance(size, Dim)
-            if all_of_them and not _has(op.end_mask, entry) and int(stops[entry]) >= int(size):
+            if isinstance(size, Dim) or first or step != 1:
+                continue
+            if not _has(op.end_mask, entry) and int(stops[entry]) >= size:
                 masks = {
                     name: [int(_has(mask, one)) for one in range(len(stops))]
                     for name, mask in (("begin_mask", op.begin_mask), ("end_mask", op.end_mask))
@@ -393,95 +394,6 @@ _PATCHES: dict[str, _Patch] = {
 }
 
 
-
-class Trial:
-    """A model on random samples one by one, to be held against what it makes of several."""
-
-    def __init__(self, model: Model, axes: Mapping[Layer, int], old: int) -> None:
-        self._model, self._axes = model, axes
-        judge, layers = Judge(0), model.parameters
-        shared = {x: _drawn(judge, x, None, old) for x in layers if x not in axes}
-        self._samples = [
-            shared | {layer: _drawn(judge, layer, axis, old) for layer, axis in axes.items()}
-            for _ in range(3)
-        ]
-        program = engine.compile(model, threads=1)
-        self._alone = [self._run(program, one) for one in self._samples[:2]]
-
-    def _run(self, program: engine.Program, *samples: Mapping[Layer, Array]) -> list[Array]:
-        """The outputs of some samples side by side; what is no sample's is that of all."""
-        feeds: dict[int, Any] = {}
-        for place, layer in enumerate(self._model.parameters):
-            arrays, axis = [one[layer] for one in samples], self._axes.get(layer)
-            feeds[place] = arrays[0] if axis is None else np.concatenate(arrays, axis)
-        return [*program(feeds).values()]
-
-    def difference(self) -> float:
-        """By how much samples side by side differ from each alone, in parts of the largest number.
-
-        Raises:
-            UsageError: What a sample makes depends on the one beside it.
-        """
-        one, other, third = self._samples
-        program = engine.compile(self._model, threads=1)
-        both = self._run(program, one, other)
-        beside = self._run(program, one, third), self._run(program, third, other)
-        worst, allowed = 0.0, _ROUNDING
-        if any(layer.type == "FakeQuantize" for layer in self._model.everywhere()):
-            allowed = np.inf  # a number between two levels may fall to the other
-        for place, array in enumerate(both):
-            alone = [found[place] for found in self._alone]
-            axis = _doubled(array, alone)
-            if axis is None or array.dtype.kind not in "fiub":
-                continue
-            for number, half in enumerate(np.split(array, 2, axis)):
-                again = np.split(beside[number][place], 2, axis)[number]
-                if not np.array_equal(half, again, equal_nan=array.dtype.kind == "f"):
-                    raise UsageError(
-                        f"what output {place} says of a sample depends on the one beside it",
-                        self._model.results[place].where,
-                        "samples meet somewhere on the way: such a model takes no batch",
-                    )
-                apart = np.abs(np.subtract(half, alone[number], dtype=np.float64))
-                largest = float(np.max(np.abs(alone[number]), initial=0.0)) or 1.0
-                worst = max(worst, float(np.max(apart, initial=0.0)) / largest)
-            if worst > allowed:
-                raise UsageError(
-                    f"output {place} of two samples at once differs from those of each alone, by "
-                    f"{worst:.2g} of the largest number",
-                    self._model.results[place].where,
-                    "something in the model is made for samples at their places",
-                )
-        return worst
-
-
-def _doubled(array: Array, alone: Sequence[Array]) -> int | None:
-    """The axis along which an array has what two samples have together."""
-    shapes = {one.shape for one in alone}
-    if len(shapes) > 1 or array.ndim != alone[0].ndim:
-        return None
-    (shape,) = shapes
-    found = [axis for axis, size in enumerate(shape) if array.shape[axis] != size]
-    return found[0] if len(found) == 1 and array.shape[found[0]] == 2 * shape[found[0]] else None
-
-
-def _drawn(judge: Judge, layer: Layer, axis: int | None, old: int) -> Array:
-    """Random numbers for an input; sizes that are open are small."""
-    op = layer.op
-    assert op is not None
-    tensor = op.infer()[0]
-    if axis is not None:
-        tensor = Tensor(tensor.type, tensor.shape.with_size(axis, old))
-    array = judge.draw(tensor, _OPEN)
-    if array is None:
-        raise UsageError(f"no random numbers can be made for {tensor}", layer.where)
-    return array
-
-
-#: What rounding explains, in parts of the largest number of an output.
-_ROUNDING = 1e-2
-#: What open sizes of inputs are on trial.
-_OPEN = 32
 #: The end of any axis.
 _END = (1 << 63) - 1
 

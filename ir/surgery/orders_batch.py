@@ -6,17 +6,18 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ...schemas import Dim, IRError, LimitError, Shape, UsageError
+from ...schemas import ANY, Dim, IRError, LimitError, Shape, UsageError
 from ..document import Layer, keep_symbols
 from ..inference import infer
-from .batches import Batch, Trial
+from .batches import Batch
 from .orders import Desk, Edit
 from .orders_ends import layout_of, read_shape
+from .side_by_side import Trial
 from .workbench import Source
 
 
 class SetBatch(Edit):
-    """Let inputs take so many samples at once, and layers that have the old number go by theirs."""
+    """Let inputs take so many samples at once, and layers that say the old number go by it."""
 
     reshapes: ClassVar[bool] = True
     op: Literal["set-batch"]
@@ -45,19 +46,20 @@ class SetBatch(Edit):
             except (IRError, LimitError) as error:
                 why = error.message
         Batch(desk, before.tensors, axes, old).follow()
+        shapes = {layer: before.of(layer)[0].shape for layer in axes}
         for layer, axis in axes.items():
-            was = before.of(layer)[0].shape
-            shape = was.with_size(axis, wanted[0])
             desk.keep(layer, "data", "rt_info")
-            layer.data = {**layer.data, "shape": shape.spelling}
-            keep_symbols(layer, shape)
-            desk.report.note("batch", f"takes {shape}, took {was}", layer)
-        desk.bench.forget_tensors()
+            _declare(layer, shapes[layer].with_size(axis, ANY))
         if trial is None:
             desk.report.note("untried", why)
         else:
             apart = trial.difference()
             desk.report.note("tried", f"two samples at once and alone differ by {apart:.2g}")
+        for layer, axis in axes.items():
+            shape = shapes[layer].with_size(axis, wanted[0])
+            _declare(layer, shape)
+            keep_symbols(layer, shape)
+            desk.report.note("batch", f"takes {shape}, took {shapes[layer]}", layer)
 
     def _axes(self, desk: Desk) -> tuple[dict[Layer, int], int]:
         """The inputs that take samples, with the axis along which these lie, and how many."""
@@ -82,6 +84,11 @@ class SetBatch(Edit):
             what = f"it takes {sizes[others[0]][1]} samples, the first input {old}"
             raise UsageError(what, others[0].where)
         return {layer: axis for layer, (axis, size) in sizes.items() if size == old}, old
+
+
+def _declare(layer: Layer, shape: Shape) -> None:
+    """Let an input say a shape."""
+    layer.data = {**layer.data, "shape": shape.spelling}
 
 
 BATCH_EDITS = (SetBatch,)

@@ -18,15 +18,8 @@ from ...schemas import ElementType, IRError, Tensor, UsageError, placed
 from ...schemas.attributes import spelled
 from ...schemas.printing import meant
 from ..document import (
-    FreeNames,
-    Graph,
-    Layer,
-    Port,
-    join_names,
-    keep_symbols,
-    named_inputs,
-    split_names,
-)
+    FreeNames, Graph, Layer, Port, join_names, keep_symbols, named_inputs, split_names,
+)  # fmt: skip
 from ..inference import infer_layer
 
 #: What is never taken out because it feeds nothing.
@@ -598,6 +591,4 @@ def expression(text: object) -> re.Pattern[str]:
         raise UsageError(f'"{text}" is no regular expression: {error}') from None
 
 
-__all__ = [
-    "Source", "Workbench", "attribute_text", "expression", "newest",
-]  # fmt: skip
+__all__ = ["Source", "Workbench", "attribute_text", "expression", "newest"]

@@ -1,0 +1,195 @@
+"""The edit set-batch: several samples at once give what each gives alone, in OpenVINO too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import pytest
+from openvino import opset13 as op
+from vinoir import ir
+
+F32 = {"INFERENCE_PRECISION_HINT": "f32"}
+RNG = np.random.default_rng(7)
+
+
+def weights(*shape: int) -> ov.Node:
+    return op.constant(RNG.standard_normal(shape).astype("f4"))
+
+
+def ints(*values: int) -> ov.Node:
+    return op.constant(np.array(values, "i8"))
+
+
+def tokens(x: ov.Node) -> ov.Node:
+    """Patches behind a token of their own, attention of two heads, and the token alone."""
+    patches = op.transpose(op.reshape(x, ints(1, 8, 9), False), ints(0, 2, 1))
+    rows = op.concat([weights(1, 1, 8), patches], 1)
+    three = op.reshape(op.matmul(rows, weights(8, 24), False, False), ints(1, 10, 3, 2, 4), False)
+    q, k, v = (
+        op.gather(op.transpose(three, ints(2, 0, 3, 1, 4)), op.constant(np.int64(i)), ints(0))
+        for i in range(3)
+    )
+    q, k, v = (op.reshape(one, ints(1, 2, 10, 4), False) for one in (q, k, v))
+    found = op.matmul(op.softmax(op.matmul(q, k, False, True), -1), v, False, False)
+    joined = op.reshape(op.transpose(found, ints(0, 2, 1, 3)), ints(10, 8), False)
+    rows = op.reshape(op.matmul(joined, weights(8, 8), False, False), ints(1, 10, 8), True)
+    begin, end = ints(0, 0, 0), ints(1, 1, 8)
+    return op.strided_slice(
+        rows, begin, end, ints(1, 1, 1), [0, 0, 0], [0, 0, 0], shrink_axis_mask=[0, 1, 0]
+    )
+
+
+def windows(x: ov.Node) -> ov.Node:
+    """Windows of an image, each with a mask of its own, as Swin shifts them."""
+    cut = op.reshape(x, ints(1, 8, 3, 1, 3, 1), False)
+    rows = op.reshape(op.transpose(cut, ints(0, 2, 4, 3, 5, 1)), ints(9, 1, 8), False)
+    masked = op.add(rows, weights(9, 1, 8))
+    back = op.transpose(op.reshape(masked, ints(1, 3, 3, 1, 1, 8), False), ints(0, 5, 1, 3, 2, 4))
+    return op.reshape(back, ints(1, 8, 3, 3), False)
+
+
+def recurrent(x: ov.Node) -> ov.Node:
+    rows = op.transpose(op.reshape(x, ints(1, 8, 9), False), ints(0, 2, 1))
+    zeros = op.constant(np.zeros((1, 1, 4), "f4"))
+    made = op.lstm_sequence(
+        rows, zeros, weights(1, 1, 4), op.constant(np.array([9], "i4")), weights(1, 16, 8),
+        weights(1, 16, 4), weights(1, 16), 4, "forward",
+    )  # fmt: skip
+    return made.output(0)
+
+
+def rows_first(x: ov.Node) -> ov.Node:
+    """Samples lie behind the rows, as in PyTorch's recurrent layers, and go back before them."""
+    rows = op.transpose(op.reshape(x, ints(1, 8, 9), False), ints(2, 0, 1))
+    made = op.matmul(op.reshape(rows, ints(9, 8), False), weights(8, 5), False, False)
+    return op.transpose(op.reshape(made, ints(9, 1, 5), False), ints(1, 0, 2))
+
+
+def sliced(x: ov.Node) -> ov.Node:
+    return op.slice(x, ints(0, 2), ints(1, 6), ints(1, 1), ints(0, 1))
+
+
+def resized(x: ov.Node) -> ov.Node:
+    return op.interpolate(x, ints(1, 8, 6, 6), "nearest", "sizes", axes=ints(0, 1, 2, 3))
+
+
+def widened(x: ov.Node) -> ov.Node:
+    return op.broadcast(op.reduce_mean(x, ints(2, 3), True), ints(1, 8, 2, 2))
+
+
+def flat(x: ov.Node) -> ov.Node:
+    return op.matmul(op.reshape(x, ints(1, -1), False), weights(72, 3), False, False)
+
+
+def boxes(x: ov.Node) -> ov.Node:
+    """The layout of detectors: heads side by side, -1 where the places are."""
+    one = op.reshape(op.transpose(x, ints(0, 2, 3, 1)), ints(1, -1, 4), True)
+    other = op.reshape(op.transpose(x, ints(0, 2, 3, 1)), ints(1, 18, 4), True)
+    return op.concat([one, other], 1)
+
+
+MODELS = [tokens, windows, recurrent, rows_first, sliced, resized, widened, flat, boxes]
+
+
+def made(
+    build: Callable[[ov.Node], ov.Node], folder: Path, shape: tuple[int, ...] = (1, 8, 3, 3)
+) -> Path:
+    x = op.parameter(shape, np.float32, name="x")
+    path = folder / "given.xml"
+    ov.serialize(ov.Model([build(x)], [x], "net"), path)
+    return path
+
+
+@pytest.mark.parametrize("batch", ["?", "N", "3", "1..4"])
+@pytest.mark.parametrize("build", MODELS)
+def test_samples_at_once_give_what_each_gives_alone(
+    build: Callable[[ov.Node], ov.Node], batch: str, tmp_path: Path
+) -> None:
+    path, out = made(build, tmp_path), tmp_path / "out.xml"
+    model, report = ir.edit(path, [{"op": "set-batch", "batch": batch}])
+    assert report.counts["tried"] == 1
+    ir.write(model, out)
+    assert ir.check(out).ok
+    size = model.outputs[0].tensor.shape[0]
+    assert size == 3 if batch == "3" else str(model.inputs[0].tensor.shape[0]) == batch
+    samples = [RNG.standard_normal((1, 8, 3, 3)).astype("f4") for _ in range(3)]
+    core = ov.Core()
+    alone = core.compile_model(path, "CPU", F32)
+    wanted = np.concatenate([np.array(alone([one])[0]) for one in samples])
+    together = [np.concatenate(samples)]
+    for found in (
+        core.compile_model(out, "CPU", F32)(together)[0],
+        *ir.run(out, together).values(),
+        *ir.compile(out)(together).values(),
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_batch_of_two_becomes_any(tmp_path: Path) -> None:
+    """What lies twice in the model for two samples is taken once."""
+
+    def build(x: ov.Node) -> ov.Node:
+        token = op.constant(np.tile(np.arange(8, dtype="f4"), (2, 1, 1)))
+        rows = op.transpose(op.reshape(x, ints(2, 8, 9), False), ints(0, 2, 1))
+        return op.concat([op.add(rows, token), token], 1)
+
+    model = ir.edit(made(build, tmp_path, (2, 8, 3, 3)), [{"op": "set-batch"}]).model
+    x = RNG.standard_normal((5, 8, 3, 3)).astype("f4")
+    (found,) = ir.run(model, [x]).values()
+    token = np.broadcast_to(np.arange(8, dtype="f4"), (5, 1, 8))
+    rows = x.reshape(5, 8, 9).transpose(0, 2, 1) + token
+    np.testing.assert_array_equal(found, np.concatenate([rows, token], 1))
+
+
+def test_constants_of_each_place_are_refused(tmp_path: Path) -> None:
+    """Two samples with something of their own each make no batch of any size."""
+    path = made(lambda x: op.multiply(x, weights(2, 1, 1, 1)), tmp_path, (2, 8, 3, 3))
+    with pytest.raises(ir.UsageError, match=r"is not that of each alone"):
+        ir.edit(path, [{"op": "set-batch"}])
+
+
+REFUSED = {
+    "squeeze": (lambda x: op.squeeze(x, ints(0)), "another number of axes"),
+    "first": (lambda x: op.gather(x, ints(0), ints(0)), "would not tell samples apart"),
+    "mean": (lambda x: op.reduce_mean(x, ints(0, 2, 3), True), "would not tell samples apart"),
+    "softmax": (lambda x: op.softmax(x, 0), "depends on the one beside it"),
+    "norm": (
+        lambda x: op.subtract(x, op.reduce_mean(x, ints(0, 1, 2, 3), True)),
+        "depends on the one beside it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_layers_in_which_samples_meet_are_named(name: str, tmp_path: Path) -> None:
+    build, message = REFUSED[name]
+    with pytest.raises(ir.UsageError, match=message) as error:
+        ir.edit(made(build, tmp_path), [{"op": "set-batch"}])
+    assert error.value.where is not None
+    assert error.value.hint
+
+
+def test_the_axis_is_that_of_the_layout(tmp_path: Path) -> None:
+    """A state of (layers, samples, numbers) is one of the inputs that take samples."""
+    x, state = (op.parameter(s, np.float32, name=n) for n, s in (("x", (1, 4)), ("s", (2, 1, 4))))
+    out = op.add(op.unsqueeze(x, ints(0)), state)
+    ov.serialize(ov.Model([out], [x, state], "net"), tmp_path / "net.xml")
+    layout = {"op": "set-layout", "input": "s", "layout": "?NC"}
+    model = ir.edit(tmp_path / "net.xml", [layout, {"op": "set-batch", "batch": 3}]).model
+    assert [str(end.tensor.shape) for end in model.inputs] == ["3,4", "2,3,4"]
+    with pytest.raises(ir.UsageError, match=r"it takes 2 samples, the first input 1"):
+        ir.edit(tmp_path / "net.xml", [{"op": "set-batch", "inputs": ["x", "s"]}])
+
+
+def test_a_refused_batch_leaves_the_model_as_it_was(tmp_path: Path) -> None:
+    def build(x: ov.Node) -> ov.Node:
+        return op.reduce_max(op.reshape(widened(x), ints(1, 32), False), ints(0), True)
+
+    model = ir.read(made(build, tmp_path))
+    before = ir.dumps(model)
+    with model.edit as edit, pytest.raises(ir.UsageError):
+        edit.batch()
+    assert ir.dumps(model) == before
