@@ -60,7 +60,7 @@ class Trial:
                         f"what output {place} says of a sample depends on the one beside it: it "
                         f"moves by {apart:.2g} of the largest number",
                         where,
-                        "samples meet somewhere on the way: such a model takes no batch",
+                        "samples meet somewhere on the way; prove=false sets the batch all the same",
                     )
                 worst = max(worst, apart := _apart(half, alone[turn]))
                 if apart > allowed:
@@ -68,7 +68,7 @@ class Trial:
                         f"output {place} of two samples at once is not that of each alone: it is "
                         f"{apart:.2g} of the largest number away",
                         where,
-                        "something in the model is made for samples at their places",
+                        "something is made for samples at their places; prove=false sets the batch all the same",
                     )
         return worst
 
@@ -110,6 +110,6 @@ def _drawn(judge: Judge, layer: Layer, axis: int | None, old: int) -> Array:
 
 #: What rounding explains, in parts of the largest number of an output; with FakeQuantize numbers
 #: between two levels may fall to the other.
-_ROUNDING, _LEVEL = 1e-2, 0.1
+_ROUNDING, _LEVEL = 5e-4, 0.1
 #: What open sizes of inputs are on trial.
 _OPEN = 32

@@ -18,8 +18,15 @@ from ...schemas import ElementType, IRError, Tensor, UsageError, placed
 from ...schemas.attributes import spelled
 from ...schemas.printing import meant
 from ..document import (
-    FreeNames, Graph, Layer, Port, join_names, keep_symbols, named_inputs, split_names,
-)  # fmt: skip
+    FreeNames,
+    Graph,
+    Layer,
+    Port,
+    join_names,
+    keep_symbols,
+    named_inputs,
+    split_names,
+)
 from ..inference import infer_layer
 
 #: What is never taken out because it feeds nothing.
