@@ -60,7 +60,7 @@ class Trial:
                         f"what output {place} says of a sample depends on the one beside it: it "
                         f"moves by {apart:.2g} of the largest number",
                         where,
-                        "samples meet somewhere on the way; prove=false sets the batch all the same",
+                        f"samples meet somewhere on the way; {_ALL_THE_SAME}",
                     )
                 worst = max(worst, apart := _apart(half, alone[turn]))
                 if apart > allowed:
@@ -68,7 +68,7 @@ class Trial:
                         f"output {place} of two samples at once is not that of each alone: it is "
                         f"{apart:.2g} of the largest number away",
                         where,
-                        "something is made for samples at their places; prove=false sets the batch all the same",
+                        f"something is made for samples at their places; {_ALL_THE_SAME}",
                     )
         return worst
 
@@ -108,6 +108,7 @@ def _drawn(judge: Judge, layer: Layer, axis: int | None, old: int) -> Array:
     return array
 
 
+_ALL_THE_SAME = "prove=false sets the batch all the same"
 #: What rounding explains, in parts of the largest number of an output; with FakeQuantize numbers
 #: between two levels may fall to the other.
 _ROUNDING, _LEVEL = 5e-4, 0.1

@@ -211,8 +211,6 @@ class Workbench:
             raise UsageError(f"no layer matches {words}")
         return found
 
-    # What is known of tensors.
-
     def known(self, source: Source) -> Tensor:
         """What is inferred of an output."""
         if source.layer.id not in self._known:
