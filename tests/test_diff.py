@@ -198,6 +198,39 @@ def test_text_for_git_is_the_same_with_and_without_weights(
     assert "conv0 = Convolution" in whole
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"<project>\r\n  <module>a</module>\r\n</project>\n",
+        b"version https://git-lfs.github.com/spec/v1\nsize 3",
+        b'<net name="cut" version="11"><layers><layer id="0"',
+        b'<net name="new" version="99"/>',
+        b"\xff\x00",
+        b"",
+    ],
+)
+def test_git_is_given_what_is_no_ir_as_it_is(
+    text: bytes, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (tmp_path / "pom.xml").write_bytes(text)
+    assert command("diff", "--textconv", tmp_path / "pom.xml") == 0
+    assert capfdbinary.readouterr().out == text
+    assert command("diff", "--textconv", tmp_path / "none.xml") == 3
+
+
+def test_text_for_git_needs_no_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ir.write(network(), tmp_path / "a.xml")
+    assert command("diff", "--textconv", tmp_path / "a.xml") == 0
+    whole = capsys.readouterr().out
+    (tmp_path / "a.bin").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    assert command("diff", "--textconv", tmp_path / "a.xml") == 0
+    assert capsys.readouterr().out == whole
+    (tmp_path / "a.bin").unlink()
+    (tmp_path / "a.bin").mkdir()
+    assert command("diff", "--textconv", tmp_path / "a.xml") == 0
+    assert capsys.readouterr().out == whole
+
+
 def test_text_for_git_tells_every_edit(
     written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,11 +7,21 @@ from collections.abc import Iterator
 
 import click
 
-from ...schemas import UsageError
+from ...schemas import IRError, UsageError
 from ..comparing import Differences, diff, flattened, review_lines
 from ..display import draw, operation_name
 from ..document import Graph, Info, Model
-from .options import FileName, Source, format_option, lenient_option, refuse_present, verb
+from ..files import find_pair, loads, read_pair
+from .options import (
+    STDIN,
+    FileName,
+    Source,
+    format_option,
+    lenient_option,
+    refuse_present,
+    stdin_bytes,
+    verb,
+)
 from .output import note, print_json, say
 
 
@@ -35,7 +45,8 @@ from .output import note, print_json, say
 @click.option(
     "--textconv",
     is_flag=True,
-    help="Print A as text in which each layer is a line or two, for git's textconv.",
+    help="Print A as text in which each layer is a line or two, for git's textconv; without its "
+    "weights, and what is no IR as it is.",
 )
 @format_option()
 def diff_command(
@@ -57,13 +68,12 @@ def diff_command(
     Layers are paired by what they compute; ids, order, names and where bytes stand in the .bin
     are no differences.
     """
-    first = Source(one, weights_a, lenient).read()
     if textconv:
         if two is not None:
             raise UsageError("--textconv prints one model, two are given")
-        for line in text_lines(first):
-            say(line)
+        say_for_git(one, lenient)
         return
+    first = Source(one, weights_a, lenient).read()
     if two is None:
         raise UsageError("two models are compared, one is given", hint="vinoir diff A.xml B.xml")
     if output is not None:
@@ -85,6 +95,22 @@ def show(found: Differences, format_: str, everything: bool, names: bool) -> Non
         print_json("diff", found.as_json())
         return
     for line in review_lines(found, everything=everything, names=names):
+        say(line)
+
+
+def say_for_git(path: str, lenient: bool) -> None:
+    """Print a model as lines, without its weights; what is no IR as it is.
+
+    Git gives up a whole ``git diff`` where this fails, and a pattern such as ``*.xml`` also meets
+    files that are no IR.
+    """
+    text = stdin_bytes("the model") if path == STDIN else read_pair(find_pair(path)[0])[0]
+    try:
+        lines = list(text_lines(loads(text, lenient=lenient, need_weights=False)))
+    except IRError:
+        click.echo(text, nl=False)
+        return
+    for line in lines:
         say(line)
 
 
