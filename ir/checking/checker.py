@@ -251,18 +251,20 @@ def _finish(notes: list[Note], source: Source | None, place: str | None) -> Iter
             else source.place(note.element, note.attribute, note.offset)
         )
         node = note.node
-        layer, name, kind, version = None, None, None, None
+        layer, name, kind, version, body = None, None, None, None, None
         if node is not None:
             layer, name, kind, version = node.id, node.name, node.type, node.version
+            body = xml.body_around(node.element)
         elif note.element is not None and (note.offset is not None or note.code in OLDER):
             layer, name, kind, version = xml.around(note.element)
+            body = xml.body_around(note.element)
         key = (note.code, line, column, note.attribute, note.message)
         if key in seen:
             continue
         seen.add(key)
         yield Finding(
             note.code, RULES[note.code].severity, note.message, place, line, column, layer, name,
-            kind, version, note.attribute, note.hint,
+            kind, version, note.attribute, note.hint, body,
         )  # fmt: skip
 
 

@@ -38,6 +38,8 @@ class Finding:
     version: str | None = None
     attribute: str | None = None
     hint: str | None = None
+    #: Of a layer in a body: ids and bodies around it from the outermost, ``7/body/3/else_body``.
+    body: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The fields that are known, as a JSON object."""

@@ -11,8 +11,8 @@ import click
 from ...schemas import UnreadableError, UsageError, Where
 from ...schemas.printing import counted
 from ..checking import RANK, check
-from ..display import FORMATS, Drawing, draw
-from ..document import Model
+from ..display import FORMATS, Drawing, draw, errors_of
+from ..document import Layer, Model
 from .options import (
     FileName,
     Source,
@@ -49,7 +49,8 @@ from .output import note
     "--values",
     "file",
     type=FileName(),
-    help="JSON: a number or word for each layer's name, or what bench --layers --json printed.",
+    help="JSON: a number or word for each layer's name (in a body outer/inner), or what bench "
+    "--layers --json or compare --json printed; of the last, --paint accumulated or own errors.",
 )
 @click.option(
     "--constants/--no-constants",
@@ -74,7 +75,7 @@ def draw_command(
     found = source.read()
     drawing = draw(found)
     if file is not None:
-        drawing.paint(paint or "value", **values_of(Path(file)))
+        paint_by(drawing, paint, Path(file))
     elif paint == "findings":
         drawing.paint(paint, **findings_of(found, drawing))
     elif paint is not None:
@@ -106,20 +107,28 @@ def _refuse_unused(
 
 
 def findings_of(model: Model, drawing: Drawing) -> dict[str, Any]:
-    """The worst severity and all sentences of what a check finds, by the layers' names."""
-    words: dict[str, float | str] = {}
-    told: dict[str, list[str]] = {}
-    names = {layer.name for layer in drawing.picture.sheet.layers}
+    """The worst severity and all sentences of what a check finds, by the layers."""
+    words: dict[Layer, str] = {}
+    told: dict[Layer, list[str]] = {}
+    sheet = drawing.picture.sheet
+    exact: dict[tuple[str | None, int | None, str | None], list[Layer]] = {}
+    named: dict[str | None, list[Layer]] = {}
+    for number, layer in enumerate(sheet.layers):
+        path = "/".join(f"{holder.id}/{tag}" for holder, tag in sheet.around_body(number))
+        exact.setdefault((path or None, layer.id, layer.name), []).append(layer)
+        named.setdefault(layer.name, []).append(layer)
     for finding in check(model).findings:
-        if finding.name in names and finding.name is not None:
-            told.setdefault(finding.name, []).append(f"{finding.code}: {finding.sentence}")
-            worst = str(words.get(finding.name, "info"))
-            words[finding.name] = min(worst, finding.severity, key=RANK.__getitem__)
-    return {"values": words, "notes": {name: "; ".join(lines) for name, lines in told.items()}}
+        # The layers of an older version, or of a file whose ids are wrong, are found by name.
+        same = exact.get((finding.body, finding.layer, finding.name), [])
+        for layer in same or named.get(finding.name, []):
+            told.setdefault(layer, []).append(f"{finding.code}: {finding.sentence}")
+            worst = words.get(layer, "info")
+            words[layer] = min(worst, finding.severity, key=RANK.__getitem__)
+    return {"values": words, "notes": {layer: "; ".join(lines) for layer, lines in told.items()}}
 
 
-def values_of(path: Path) -> dict[str, Any]:
-    """What a file says of layers: names with numbers or words, or the layers of a bench."""
+def paint_by(drawing: Drawing, name: str | None, path: Path) -> None:
+    """Paint by what a file says of layers: names with numbers or words, a bench, a comparison."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -128,6 +137,10 @@ def values_of(path: Path) -> dict[str, Any]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"{path} cannot be read as JSON: {error}") from error
+    if isinstance(content, dict) and isinstance(rows := content.get("steps"), list):
+        name = name or "error"
+        drawing.paint(name, **errors_of(drawing.picture.sheet, name, rows))
+        return
     if isinstance(content, dict) and isinstance(rows := content.get("layers"), list):
         content, unit = _times(rows), "s"
         if not content:
@@ -140,7 +153,7 @@ def values_of(path: Path) -> dict[str, Any]:
         isinstance(value, (int, float, str)) for value in content.values()
     ):
         raise UsageError(f"{path} is no JSON object of layers' names with numbers or words")
-    return {"values": content, "unit": unit}
+    drawing.paint(name or "value", content, unit=unit)
 
 
 def _times(rows: list[Any]) -> dict[str, Any]:

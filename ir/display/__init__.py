@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .pictures import Drawing as Drawing
     from .pictures import SideBySide as SideBySide
     from .pictures import draw as draw
+    from .pictures import errors_of as errors_of
     from .pictures import plot_run as plot_run
     from .pictures import plot_weights as plot_weights
     from .pictures import plotted as plotted
@@ -35,7 +36,8 @@ __getattr__, __dir__ = face(
         "grouping": "Module modules",
         "notebook": "html",
         "pictures": (
-            "Compared Drawing FORMATS SideBySide draw plot_run plot_weights plotted write_text"
+            "Compared Drawing FORMATS SideBySide draw errors_of plot_run plot_weights plotted "
+            "write_text"
         ),
         "quantized": "precisions",
         "sizes": "constant_bytes elements",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from ....schemas.printing import shown
+from ...document import BODIES
 from ...text import Source, layer_around
 from .loose import LooseModel, whole
 from .note import Note
@@ -102,3 +103,13 @@ def around(
     if inner is None:
         return None, None, None, None
     return whole(inner.get("id")), inner.get("name"), inner.get("type"), inner.get("version")
+
+
+def body_around(element: etree._Element) -> str | None:
+    """The body that a layer is in, as findings write it: ``7/body/3/else_body``."""
+    path: list[str] = []
+    for body in element.iterancestors(*BODIES):
+        holder = layer_around(body)
+        number = None if holder is None else whole(holder.get("id"))
+        path[:0] = ["?" if number is None else str(number), str(body.tag)]
+    return "/".join(path) or None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .drawing import draw as draw
     from .plots import plot_weights as plot_weights
     from .plots import plotted as plotted
+    from .run_errors import errors_of as errors_of
     from .run_plot import plot_run as plot_run
     from .stepping import Compared as Compared
     from .stepping import SideBySide as SideBySide
@@ -22,6 +23,7 @@ __getattr__, __dir__ = face(
     {
         "drawing": "Drawing FORMATS draw",
         "plots": "plot_weights plotted",
+        "run_errors": "errors_of",
         "run_plot": "plot_run",
         "stepping": "Compared SideBySide",
         "writing": "write_text",

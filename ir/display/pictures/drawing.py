@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import overload
 from xml.sax.saxutils import quoteattr
@@ -13,7 +12,8 @@ from ....schemas import UsageError
 from ...document import Model
 from ...opening import ModelLike, opened
 from .page_file import to_html
-from .painting import OWN, given
+from .painting import OWN, ByLayer, Notes, given
+from .run_errors import ComparedRuns, errors_of
 from .scene import OPEN, Picture
 from .stepping import Compared, SideBySide
 from .svg import to_svg
@@ -42,19 +42,21 @@ class Drawing:
     def paint(
         self,
         name: str,
-        values: Mapping[str, float | str] | None = None,
+        values: ByLayer | ComparedRuns | None = None,
         *,
         unit: str = "",
-        notes: Mapping[str, str] | None = None,
+        notes: Notes | None = None,
     ) -> Drawing:
         """Paint the boxes; a page lets its reader choose among all paints, this one is seen first.
 
         Args:
             name: ``type``, ``bytes``, ``MACs``, ``precision``, or a new name for what is given.
-            values: A number or a word for layers by their names, such as seconds, errors,
-                severities, or ``added``, ``changed``, ``removed``.
+            values: A number or a word for layers, such as seconds, errors, severities, or
+                ``added``, ``changed``, ``removed``: by the layers themselves or their names, in
+                a body also by ``outer/inner`` or ``outer/then_body/inner``. Or what ``compare``
+                found: the layers' own errors; under the name ``accumulated`` those.
             unit: Of the numbers, such as ``s``.
-            notes: What is said of layers in the side panel, by their names.
+            notes: What is said of layers in the side panel, in the same way.
 
         Returns:
             The drawing itself.
@@ -65,6 +67,9 @@ class Drawing:
                     '"type" is how boxes are painted by themselves',
                     hint="give another name to what the values say",
                 )
+            if isinstance(values, ComparedRuns):
+                told = errors_of(self.picture.sheet, name, values.as_json()["steps"])
+                values, notes = told["values"], notes or told["notes"]
             self._paints = [each for each in self._paints if each.name != name]
             self._paints.append(given(self.picture.sheet, name, values, unit, notes))
         known = ["type", *(each.name for each in self._paints)]

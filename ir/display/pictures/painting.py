@@ -6,18 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite, prod
-from typing import Literal
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from ....schemas import UsageError
 from ....schemas.printing import printable
-from ...document import Port
+from ...document import Layer, Port
 from ..costs import macs
 from ..summaries import declared
 from .palette import ramp
 from .ranges import shares
 from .sheet import Sheet
+
+T = TypeVar("T")
+
+#: What is known of layers: by the layers themselves, or by names, in a body also by paths.
+ByLayer: TypeAlias = "Mapping[str, float | str] | Mapping[Layer, float | str]"
+Notes: TypeAlias = "Mapping[str, str] | Mapping[Layer, str]"
 
 #: Colours of words that mean something, what says most first; others get colours in turn.
 _WORDS: dict[str, tuple[str, str]] = {
@@ -119,23 +125,22 @@ def precision_of(sheet: Sheet) -> Paint:
 def given(
     sheet: Sheet,
     name: str,
-    values: Mapping[str, float | str],
+    values: ByLayer,
     unit: str = "",
-    notes: Mapping[str, str] | None = None,
+    notes: Notes | None = None,
 ) -> Paint:
-    """What somebody knows of layers by their names: seconds, errors, findings, differences.
+    """What somebody knows of layers: seconds, errors, findings, differences.
 
     Raises:
         UsageError: No layer has any of the names, or a number is not finite.
     """
-    numbers: dict[str, list[int]] = {}
-    for number, layer in enumerate(sheet.layers):
-        numbers.setdefault(layer.name, []).append(number)
-    found = {n: value for key, value in values.items() for n in numbers.get(key, ())}
+    numbers = _Numbers(sheet)
+    found = numbers.among(values)
     if values and not found:
+        first = next(str(getattr(key, "name", key)) for key in values)
         raise UsageError(
             f'of the {len(values)} layers that "{name}" names, the model has none, '
-            f'such as "{next(iter(values))}"'
+            f'such as "{first}"'
         )
     kind: Literal["number", "word"] = "number"
     for value in values.values():
@@ -147,8 +152,37 @@ def given(
             )
     if kind == "word":
         found = {n: str(value) for n, value in found.items()}
-    told = {n: text for key, text in (notes or {}).items() for n in numbers.get(key, ())}
-    return Paint(name, kind, found, unit, told)
+    return Paint(name, kind, found, unit, numbers.among(notes or {}))
+
+
+class _Numbers:
+    """The numbers of layers by what they may be called."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self.layers = {layer: number for number, layer in enumerate(sheet.layers)}
+        self.names: dict[str, list[int]] = {}
+        #: ``outer/inner`` and ``outer/then_body/inner`` for the layers of bodies.
+        self.paths: dict[str, list[int]] = {}
+        for number, layer in enumerate(sheet.layers):
+            self.names.setdefault(layer.name, []).append(number)
+            if around := sheet.around_body(number):
+                short = "".join(f"{holder.name}/" for holder, _ in around)
+                long = "".join(f"{holder.name}/{tag}/" for holder, tag in around)
+                for path in (short, long):
+                    self.paths.setdefault(path + layer.name, []).append(number)
+
+    def among(self, given: Mapping[str, T] | Mapping[Layer, T]) -> dict[int, T]:
+        """What is given, by the layers' numbers; a path says more than a name alone."""
+        named: dict[int, T] = {}
+        exact: dict[int, T] = {}
+        for key, value in given.items():
+            if not isinstance(key, str):
+                exact |= {self.layers[key]: value} if key in self.layers else {}
+            elif key in self.names:
+                named |= dict.fromkeys(self.names[key], value)
+            else:
+                exact |= dict.fromkeys(self.paths.get(key, ()), value)
+        return named | exact
 
 
 def _is_finite(value: float) -> bool:
@@ -160,4 +194,4 @@ def _is_finite(value: float) -> bool:
 
 OWN = {"bytes": bytes_of, "MACs": macs_of, "precision": precision_of}
 
-__all__ = ["OWN", "Paint", "given", "rank"]
+__all__ = ["OWN", "ByLayer", "Notes", "Paint", "given", "rank"]

@@ -62,6 +62,15 @@ class Sheet:
         """Whether a layer has a box of its own."""
         return self.chip[number] < 0 and number not in self.hidden
 
+    def around_body(self, number: int) -> list[tuple[Layer, str]]:
+        """The layers in whose bodies a layer is, and which bodies, from the outermost."""
+        found: list[tuple[Layer, str]] = []
+        body = self.bodies[self.body_of[number]]
+        while body.owner >= 0:
+            found.insert(0, (self.layers[body.owner], body.tag))
+            body = self.bodies[self.body_of[body.owner]]
+        return found
+
     def around(self, number: int, hops: int) -> frozenset[int]:
         """The layers with boxes at most so many values away, up and down, and what is in them.
 
