@@ -127,6 +127,16 @@ def test_queries(tab: Browser) -> None:
         assert tab.text("#hits") == (f"1 of {count}" if count else "0 found"), query
 
 
+@pytest.mark.parametrize("query", ["bogus:3", "bytes>1000", "type>Add", "type:Exp kind=x"])
+def test_what_is_no_condition_is_told(query: str, tab: Browser) -> None:
+    find(tab, query)
+    word = query.split()[-1]
+    assert tab.text("#hits") == (
+        f"0 found; {word} is no condition, these are: "
+        "type: name: shape: dtype: id: op: in: attr.NAME="
+    )
+
+
 def test_next_and_previous_match(tab: Browser) -> None:
     find(tab, "type:MaxPool")
     assert "stem/pool" in side(tab)

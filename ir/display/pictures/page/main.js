@@ -161,7 +161,8 @@ class App {
     $("query").value = text;
     this.pane.hits = search(this.m, text);
     this.pane.hit = -1;
-    $("hits").textContent = text.trim() ? `${this.pane.hits.length.toLocaleString("en")} found` : "";
+    const count = this.pane.hits.length;
+    $("hits").textContent = !text.trim() ? "" : count ? `${count.toLocaleString("en")} found` : foundNone(text);
     this.spotted();
     this.table.only(text.trim() ? this.pane.hits : null);
     this.redraw();

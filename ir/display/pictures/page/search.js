@@ -1,9 +1,11 @@
 // The query line: words, and conditions such as type:MaxPool shape:1,?,56,56 attr.kernel=3.
+const KEYS = ["type", "name", "shape", "dtype", "id", "op", "in"];
+const CONDITION = new RegExp(`^(${KEYS.join("|")}|attr\\.[^=:]+)[:=](.*)$`, "i");
 function parseQuery(text) {
   const terms = [];
   for (const [, not, quoted, key, value, plain] of text.matchAll(/(-?)(?:"([^"]*)"|([a-z]+(?:\.[^=:\s"]+)?[:=])"([^"]*)"|(\S+))/gi)) {
-    const word = quoted ?? (key ? key + value : plain), found = quoted === undefined && /^(type|name|shape|dtype|id|op|in|attr\.[^=:]+)[:=](.*)$/i.exec(word);
-    terms.push({ not: !!not, key: found ? (found[1].startsWith("attr.") ? found[1] : found[1].toLowerCase()) : "", value: found ? found[2] : word });
+    const word = quoted ?? (key ? key + value : plain), found = quoted === undefined && CONDITION.exec(word);
+    terms.push({ not: !!not, key: found ? (found[1].startsWith("attr.") ? found[1] : found[1].toLowerCase()) : "", value: found ? found[2] : word, odd: found === null && /^[a-z][\w.]*[:=<>]/i.test(word) });
   }
   return terms;
 }
@@ -45,6 +47,11 @@ function starFits(pattern, text) {
   }
   const end = parts[parts.length - 1];
   return text.length - end.length >= at && text.endsWith(end);
+}
+// What to say where nothing was found: a word may have been meant as a condition that there is not.
+function foundNone(text) {
+  const odd = parseQuery(text).find(t => t.odd);
+  return odd ? `0 found; ${odd.value.slice(0, 40)} is no condition, these are: ${KEYS.map(k => k + ":").join(" ")} attr.NAME=` : "0 found";
 }
 function search(m, text) {
   const terms = parseQuery(text), found = [];
