@@ -137,6 +137,18 @@ def test_what_is_no_condition_is_told(query: str, tab: Browser) -> None:
     )
 
 
+def test_titles_of_open_groups_stand_out_from_the_edges_below_them(tab: Browser) -> None:
+    find(tab, "name:block.5/conv_a")
+    tab.value(
+        "(() => { const p = CanvasRenderingContext2D.prototype, f = p.strokeText;"
+        " window.apart = [];"
+        " p.strokeText = function (...words) { apart.push(words[0]); f.apply(this, words); }; })()"
+    )
+    tab.key("Escape")
+    tab.key("n")
+    tab.until("window.apart.some(title => title.startsWith('block'))")
+
+
 def test_next_and_previous_match(tab: Browser) -> None:
     find(tab, "type:MaxPool")
     assert "stem/pool" in side(tab)

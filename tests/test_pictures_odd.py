@@ -422,6 +422,15 @@ def test_titles_are_those_of_their_boxes() -> None:
     assert titles["one"] == ["title", "rect", "text", "text"]
 
 
+def test_edges_do_not_run_over_the_titles_of_open_groups() -> None:
+    tree = etree.fromstring(ir.draw(turns(2)).svg().encode())
+    parts = [str(each.get("class")) for each in tree]
+    assert parts.count("g o") == parts.count("t o") > 0
+    # What comes later is painted over what came before.
+    assert max(at for at, part in enumerate(parts) if part == "e") < parts.index("t o")
+    assert parts.index("t o") > max(at for at, part in enumerate(parts) if part == "g o")
+
+
 def names_of(content: dict[str, Any]) -> list[str]:
     """The names as the page puts them together: in units of UTF-16."""
     found: list[bytes] = []

@@ -16,9 +16,10 @@ _STYLE = """
 svg{background:#fff;font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 .g{fill:#f6f7f9;stroke:#c9ced6}.g.o{fill:#0a2a5a08}.n{stroke:#0003}.e{fill:none;stroke:#8b93a1;stroke-width:1.3}
 .t{font-size:12.5px;font-weight:600;fill:#1b2027}.d{font-size:10.5px;fill:#4a5361}
+.t.o{paint-order:stroke;stroke:#f6f7f9;stroke-width:5;stroke-linejoin:round}
 .c{fill:#fff;stroke:#c4cad3}.h{font-size:9.5px;fill:#5a6372}.a{fill:#8b93a1}
 @media(prefers-color-scheme:dark){svg{background:#15181d}.g{fill:#1f242b;stroke:#3d4551}
-.g.o{fill:#ffffff08}.n{stroke:#fff2}.e{stroke:#78818f}.t{fill:#eef1f5}.d{fill:#b3bac6}
+.g.o{fill:#ffffff08}.n{stroke:#fff2}.e{stroke:#78818f}.t{fill:#eef1f5}.t.o{stroke:#1f242b}.d{fill:#b3bac6}
 .c{fill:#1b2026;stroke:#444c58}.h{fill:#a2aab7}.a{fill:#78818f}}
 """
 
@@ -39,9 +40,12 @@ def to_svg(
     """
     seen = scene(picture, states)
     painter = _Painter(picture, colours)
-    behind = (part for box in seen.boxes if box.open for part in painter.box(box))
+    opened = [box for box in seen.boxes if box.open and box.number != picture.tree.root]
+    behind = (painter.frame(box) for box in opened)
+    # Edges enter through the titles' lines: titles stand before them.
+    titles = (part for box in opened for part in painter.heading(box))
     before = (part for box in seen.boxes if not box.open for part in painter.box(box))
-    body = [*behind, *painter.lines(seen), *before]
+    body = [*behind, *painter.lines(seen), *titles, *before]
     width = seen.left + seen.right + 2 * MARGIN
     height = seen.height + 2 * MARGIN
     return "\n".join([
@@ -77,27 +81,36 @@ class _Painter:
                 x, y = points[-1]
                 yield f'<path class="a" d="M{x:.1f} {y:.1f}l-3 -5h6z"/>'
 
+    def frame(self, box: Box) -> str:
+        """The border of an open group."""
+        left, width = box.x - box.left, box.left + box.right
+        return (
+            f'<rect class="g o" x="{left:.1f}" y="{box.y:.1f}" width="{width:.1f}" '
+            f'height="{box.height:.1f}" rx="8"/>'
+        )
+
+    def heading(self, box: Box) -> Iterable[str]:
+        """The title of an open group, and the constants beside it."""
+        title = self.picture.labels.title[box.number]
+        left, room = box.x - box.left + 10, box.left + box.right - 20
+        yield from self.text("t o", left, box.y + TITLE - 9, title, room, "start")
+        yield from self.chips(box.number, box)
+
     def box(self, box: Box) -> Iterable[str]:
-        """One layer or group; the whole has no border."""
+        """One layer or closed group; the whole has no border."""
         picture, number = self.picture, box.number
         if number == picture.tree.root:
             return
         title, detail = picture.labels.title[number], picture.labels.detail[number]
         left, width = box.x - box.left, box.left + box.right
         grouped = number >= picture.tree.count
-        frame = f'x="{left:.1f}" y="{box.y:.1f}" width="{width:.1f}"'
-        if box.open:
-            yield f'<rect class="g o" {frame} height="{box.height:.1f}" rx="8"/>'
-            yield from self.text("t", left + 10, box.y + TITLE - 9, title, width - 20, "start")
-            yield from self.chips(number, box)
-            return
         height = 40.0 if not grouped else 46.0
         top = box.y + (box.height - height) / 2
         kind = "g" if grouped else f"n {self.colour(number)}"
         if not grouped:
             full = printable(picture.sheet.layers[number].name, 300)
             yield f"<g><title>{_text(full)}</title>"
-        yield f'<rect class="{kind}" {frame[: frame.index("y=")]}y="{top:.1f}" width="{width:.1f}" height="{height:.0f}" rx="5"/>'  # noqa: E501
+        yield f'<rect class="{kind}" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.0f}" rx="5"/>'  # noqa: E501
         yield from self.text("t", box.x, top + 17, title, width - 12, "middle")
         yield from self.text("d", box.x, top + 31, detail, width - 8, "middle")
         if not grouped:
@@ -135,7 +148,7 @@ class _Painter:
         self, kind: str, x: float, y: float, text: str, room: float, anchor: str
     ) -> Iterable[str]:
         """A text, cut where it does not fit."""
-        letters = max(int(room / (LETTER * {"t": 1.07, "d": 0.9, "h": 0.82}[kind])), 3)
+        letters = max(int(room / (LETTER * {"t": 1.07, "d": 0.9, "h": 0.82}[kind[0]])), 3)
         shown = text if len(text) <= letters else f"{text[: letters - 1]}…"
         yield f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{_text(shown)}</text>'  # noqa: E501
 

@@ -70,10 +70,11 @@ class Painter {
         const cx = x + size.x[i], cy = y + size.tops[r] + (size.heights[r] - own.height) / 2;
         const left = this.sx(cx - own.left), right = this.sx(cx + own.right + m.d.chipWidth[child]);
         if (right < 0 || left > this.w) continue;
-        if (this.p.isOpen(child) && own.height * z > 24) this.frame(child, cx, cy, own, depth);
+        if (this.p.isOpen(child) && own.height * z > 24) this.frame(child, cx, cy, own);
         later.push([child, cx, cy, own]);
       }
     if (z > 0.035 || geo.s.length < 3000) this.edges(e, g, geo, size, x, y, from, to);
+    if (e !== m.root) this.heading(e, x, y, size, depth - 1);
     for (const [child, cx, cy, own] of later) {
       if (this.p.isOpen(child) && own.height * z > 24) { this.inside(child, cx, cy, depth + 1); this.beside(child, cx, cy, own); }
       else this.box(child, cx, cy, own);
@@ -83,7 +84,7 @@ class Painter {
     const path = this.marks.around;
     return path && !path.has(e) ? 0.22 : 1;
   }
-  frame(e, x, y, own, depth) {
+  frame(e, x, y, own) {
     const c = this.c, k = this.k, z = this.view.z;
     const left = this.sx(x - own.left), top = this.sy(y), w = (own.left + own.right) * z, h = own.height * z;
     c.globalAlpha = this.alpha(e);
@@ -94,17 +95,26 @@ class Painter {
     c.roundRect(left, top, w, h, Math.min(8 * z, 10));
     c.fill();
     c.stroke();
-    if (z > 0.3) {
-      c.fillStyle = k.fg;
-      c.textAlign = "left";
-      // The title of what is larger than the screen stays in sight.
-      const low = h > this.h * 0.8 ? Math.min(14 + this.head + 15 * depth * Math.min(z, 1), top + h - 6) : -1e9;
-      const ty = Math.max(top + (TITLE - 9) * z, low), tx = Math.max(left + 10 * z, 6);
-      this.font(600, 12.5);
-      this.text(this.m.title(e) + this.turns(e), tx, ty, left + w - tx);
-    }
     c.globalAlpha = 1;
     this.drawn++;
+  }
+  // The title of an open group, over the edges that enter it.
+  heading(e, x, y, own, depth) {
+    const c = this.c, k = this.k, z = this.view.z;
+    if (z <= 0.3) return;
+    const left = this.sx(x - own.left), top = this.sy(y), w = (own.left + own.right) * z, h = own.height * z;
+    c.globalAlpha = this.alpha(e);
+    c.fillStyle = k.fg;
+    c.strokeStyle = k.group;
+    c.lineWidth = 5 * z;
+    c.lineJoin = "round";
+    c.textAlign = "left";
+    // The title of what is larger than the screen stays in sight.
+    const low = h > this.h * 0.8 ? Math.min(14 + this.head + 15 * depth * Math.min(z, 1), top + h - 6) : -1e9;
+    const ty = Math.max(top + (TITLE - 9) * z, low), tx = Math.max(left + 10 * z, 6);
+    this.font(600, 12.5);
+    this.text(this.m.title(e) + this.turns(e), tx, ty, left + w - tx, true);
+    c.globalAlpha = 1;
   }
   turns(e) {
     return this.m.isGroup(e) && this.m.group(e).kind === "run" && this.p.state.get(e) === SAMPLE ? "  (the first of them)" : "";
@@ -113,10 +123,12 @@ class Painter {
     this.c.font = `${weight} ${(size * this.view.z).toFixed(2)}px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif`;
     this.letter = LETTER * this.view.z * (size / 12.5) * (weight > 500 ? 1.07 : 1);
   }
-  text(s, x, y, room) {
+  text(s, x, y, room, apart = false) {
     const most = Math.floor(room / this.letter);
     if (most < 2) return;
-    this.c.fillText(s.length > most ? s.slice(0, most - 1) + "…" : s, x, y, room);
+    const cut = s.length > most ? s.slice(0, most - 1) + "…" : s;
+    if (apart) this.c.strokeText(cut, x, y, room);
+    this.c.fillText(cut, x, y, room);
   }
   box(e, x, y, own) {
     const c = this.c, k = this.k, m = this.m, z = this.view.z, group = m.isGroup(e);
