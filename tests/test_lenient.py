@@ -248,7 +248,7 @@ def test_an_edit_of_a_repaired_document_is_xml() -> None:
     "piece", ["<a ", "<a b='", "<:a q:b=''>", '"', "&", "<!--", "<a>", "</a>", "\x01", "<"]
 )
 def test_hostile_text_takes_no_time(piece: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with contextlib.suppress(UnreadableError):
         ir.loads(net(info="PIECE").replace("PIECE", piece * 100_000 + "]]>"), lenient=True)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
