@@ -21,7 +21,7 @@ from vinoir.ir.cli import main
 from vinoir.ir.comparing import reduction
 from vinoir.ir.comparing.minimizing import gathered, halved, smallest
 from vinoir.layers import Op
-from vinoir.schemas import Array, LimitError
+from vinoir.schemas import Array, ElementType, LimitError
 
 
 @given(st.lists(st.integers(0, 200), unique=True, min_size=1, max_size=40), st.data())
@@ -154,6 +154,38 @@ def test_constants_become_seeds() -> None:
     found = ir.reduce(chain(), fails)
     assert operations(found.model) == ["Convolution"]
     assert len(found.seeds) >= 1
+
+
+def test_what_is_said_of_random_inputs_makes_each_sample(tmp_path: Path) -> None:
+    """Only the second sample is below zero: what is said of the first does not make it."""
+    net = ir.Builder("net")
+    net.result(net.add("Log", "opset1", [net.parameter("x", "f32", "1,32")], name="y"))
+    rows = [[np.linspace(low, low + 1, 32, dtype="f4")[None]] for low in (3, -9)]
+    found = ir.reduce(net.model(), "run", samples=rows, output=tmp_path / "out")
+    assert found.failing == [1]
+    note = (tmp_path / "out" / "NOTE.md").read_text("utf-8")
+    with np.load(tmp_path / "out" / "inputs.npz") as held:
+        for number in range(2):
+            (line,) = (x for x in note.splitlines() if x.startswith(f"- x of sample {number}: "))
+            text = line.partition(": ")[2]
+            made = eval(text, {"default_rng": np.random.default_rng})
+            np.testing.assert_array_equal(held[f"{number}.0"], made.astype("f4"))
+
+
+@pytest.mark.parametrize("kind", ["f16", "f32", "f64"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, "largest"])
+def test_inputs_and_tensors_without_end_are_values_like_others(
+    kind: str, value: float | str
+) -> None:
+    """No warning comes of them: of some inputs a tensor inside is beyond its type."""
+    dtype = ElementType(kind).dtype
+    sample = np.full((1, 32), np.finfo(dtype).max if value == "largest" else value, dtype)
+    net = ir.Builder("net")
+    x = net.parameter("x", kind, "1,32")
+    less = net.add("Negative", "opset1", [net.add("Multiply", "opset1", [x, x])], name="less")
+    net.result(net.add("Log", "opset1", [less], name="log"), name="y")
+    found = ir.reduce(net.model(), "run", [sample])
+    assert (operations(found.model), found.failure) == (["Log"], "NaN")
 
 
 def test_what_fails_with_one_sample_of_many_is_kept() -> None:

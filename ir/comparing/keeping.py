@@ -40,7 +40,8 @@ class Reduction:
     seconds: float = 0.0
     #: Whether it went on to the end, or the time was over.
     finished: bool = False
-    #: Constants and inputs that are random numbers of a seed.
+    #: Constants and inputs that are random numbers of a seed; of several samples each input's
+    #: are named apart, as ``x of sample 1``.
     seeds: dict[str, str] = field(default_factory=dict)
     origin: str = ""
     asked: str = ""

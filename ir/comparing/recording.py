@@ -145,7 +145,8 @@ class Recording:
         found = self.values[sample].get(spot)
         kind = self.tensor(self.model.layer(spot[0]), spot[1])
         if found is not None:
-            return found.astype(kind.type.dtype, copy=False)
+            with np.errstate(all="ignore"):  # beyond f16 is infinite
+                return found.astype(kind.type.dtype, copy=False)
         sizes = [size if isinstance(size, int) else 1 for size in kind.shape.sizes or ()]
         rng = np.random.default_rng(spot[0])
         if kind.type.is_real:

@@ -357,8 +357,12 @@ class _Reducer:
                 for sample, (_, array) in zip(self.best.samples, rows, strict=True)
             ]
             if self._still(self.best.model, samples):
-                self.best.seeds[layer.name] = rows[0][0]
-                self._take(self.best.model, samples, f'input "{layer.name}" is {rows[0][0]}')
+                # Each sample has numbers of its own.
+                for number, (text, _) in enumerate(rows):
+                    one = "" if len(rows) == 1 else f" of sample {number}"
+                    self.best.seeds[f"{layer.name}{one}"] = text
+                text = rows[self.best.failing[0]][0]
+                self._take(self.best.model, samples, f'input "{layer.name}" is {text}')
 
 
 class _TimeIsOver(Exception):  # noqa: N818  # it is no error

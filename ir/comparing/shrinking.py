@@ -79,9 +79,10 @@ def like(array: Array, seed: int = 0) -> tuple[str, Array | None]:
         return text, rng.integers(low, high, array.shape, array.dtype, endpoint=True)
     if array.dtype.kind != "f" or not array.size:
         return "", None
-    held = array.astype(np.float64)
-    mean, spread = float(f"{held.mean():.3g}"), float(f"{held.std():.3g}")
-    if not np.isfinite([mean, spread]).all():
-        return "", None
-    text = f"{mean:g} + {spread:g} * default_rng({seed}).standard_normal({array.shape})"
-    return text, (mean + spread * rng.standard_normal(array.shape)).astype(array.dtype)
+    with np.errstate(all="ignore"):  # infinity and NaN are values like others
+        held = array.astype(np.float64)
+        mean, spread = float(f"{held.mean():.3g}"), float(f"{held.std():.3g}")
+        if not np.isfinite([mean, spread]).all():
+            return "", None
+        text = f"{mean:g} + {spread:g} * default_rng({seed}).standard_normal({array.shape})"
+        return text, (mean + spread * rng.standard_normal(array.shape)).astype(array.dtype)
