@@ -211,6 +211,8 @@ class Reduce(Document):
     checks: int
     finished: bool
     seeds: dict[str, str]
+    #: The bodies that became the model, each of the one before it.
+    opened: list[str]
     #: Why the check may fail whatever it is given.
     doubt: str | None
     output: str

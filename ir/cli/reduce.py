@@ -87,6 +87,7 @@ def reduce_command(
                 "checks": reduced.checks,
                 "finished": reduced.finished,
                 "seeds": reduced.seeds,
+                "opened": reduced.opened,
                 "doubt": reduced.doubt,
                 "output": output,
             },

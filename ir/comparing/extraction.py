@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -83,9 +83,32 @@ def extract(
     return Extract(part, inputs, outputs)
 
 
-def operations_of(model: Model) -> list[Layer]:
+def extract_body(layer: Layer, tag: str, given: Mapping[int, Tensor]) -> Model:
+    """Copy a body into a model of its own, with its ids; its inputs are as they were given."""
+    body = layer.bodies[tag]
+    part = Model(layer.name, 11)
+    part.weights = None if layer.model is None else layer.model.weights
+    _copy_all(body, part)
+    for parameter in part.parameters:
+        if parameter.id in given:
+            known = _told(given[parameter.id])
+            parameter.data = {**parameter.data, **_words_of(known)}
+            parameter.outputs[0].describe(known)
+    return part
+
+
+def operations_of(graph: Graph) -> list[Layer]:
     """The layers that compute, in order."""
-    return [x for x in model.order() if x.type not in ("Const", "Parameter", "Result")]
+    return [x for x in graph.order() if _computes(x)]
+
+
+def count_of(graph: Graph) -> int:
+    """How many layers compute, those in bodies too."""
+    return sum(map(_computes, graph.everywhere()))
+
+
+def _computes(layer: Layer) -> bool:
+    return layer.type not in ("Const", "Parameter", "Result")
 
 
 def cut_off(model: Model, kept: Sequence[Layer]) -> list[Spot]:
@@ -98,13 +121,23 @@ def cut_off(model: Model, kept: Sequence[Layer]) -> list[Spot]:
 def _parameter(number: int, feeder: Layer, output: int, known: Tensor) -> Layer:
     """A Parameter in place of an output that is not there any more."""
     name = feeder.name if len(feeder.outputs) == 1 else f"{feeder.name}:{output}"
-    if known.shape.is_static and 0 in known.shape.static:
-        # It will have been open in the model; OpenVINO divides by sizes of none that it is told.
-        sizes = [Dim() if size == 0 else size for size in known.shape.static]
-        known = Tensor(known.type, Shape(sizes))
+    known = _told(known)
     port = Port.of(0, known, (name,))
-    data = {"shape": known.shape.spelling, "element_type": str(known.type)}
+    data = _words_of(known)
     return Layer("Parameter", "opset1", name, id=number, data=data, outputs=[port])
+
+
+def _told(known: Tensor) -> Tensor:
+    """What an input is said to be."""
+    if not (known.shape.is_static and 0 in known.shape.static):
+        return known
+    # It will have been open in the model; OpenVINO divides by sizes of none that it is told.
+    sizes = [Dim() if size == 0 else size for size in known.shape.static]
+    return Tensor(known.type, Shape(sizes))
+
+
+def _words_of(known: Tensor) -> dict[str, str]:
+    return {"shape": known.shape.spelling, "element_type": str(known.type)}
 
 
 def copy_layer(layer: Layer, graph: Graph) -> Layer:
@@ -128,15 +161,20 @@ def copy_layer(layer: Layer, graph: Graph) -> Layer:
     graph.add(copy)
     for tag, body in layer.bodies.items():
         inner = Graph(copy)
-        for one in body.layers:
-            copy_layer(one, inner)
-        for edge in body.edges:
-            _join(inner, edge)
+        _copy_all(body, inner)
         held = layer.port_maps.get(tag)
         rows = [] if held is None else held.entries
         copy.add_body(tag, inner, PortMap(MapEntry(e.kind, dict(e.attributes)) for e in rows))
     copy.back_edges = [BackEdge(*edge) for edge in layer.back_edges]
     return copy
+
+
+def _copy_all(body: Graph, graph: Graph) -> None:
+    """Copy all layers of a body, and how they are joined."""
+    for layer in body.layers:
+        copy_layer(layer, graph)
+    for edge in body.edges:
+        _join(graph, edge)
 
 
 def _join(graph: Graph, edge: Edge) -> None:

@@ -122,7 +122,7 @@ class FailsToRun:
             first: list[int] = []
 
             def note(step: Traced, first: list[int] = first) -> None:
-                if not (first or step.layer.is_constant) and any(map(_has_nan, step.outputs)):
+                if not (first or step.layer.is_constant) and any(map(has_nan, step.outputs)):
                     first.append(step.layer.id)
 
             try:
@@ -132,8 +132,8 @@ class FailsToRun:
             except (IRError, InternalError) as failed:
                 found.append(failure(model, failed))
                 continue
-            given = any(_has_nan(array) for array in sample)
-            bad = not given and any(_has_nan(array) for array in outputs.values())
+            given = any(has_nan(array) for array in sample)
+            bad = not given and any(has_nan(array) for array in outputs.values())
             found.append(Failure("NaN", first[0] if first else None) if bad else None)
         return found
 
@@ -316,7 +316,8 @@ def differing(
     return Failure("values differ", layer)
 
 
-def _has_nan(array: Array) -> bool:
+def has_nan(array: Array) -> bool:
+    """Whether an array has what is no number."""
     # Types that NumPy has not are of the kind V.
     return array.dtype.kind in "fV" and bool(np.isnan(array).any())
 

@@ -17,10 +17,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from ...schemas import Array, UsageError
+from ...schemas.printing import counted
 from ...schemas.version import VERSION
-from ..document import Model
+from ..document import Layer, Model
 from ..files import dumps, read, write
-from .extraction import operations_of
+from .extraction import count_of, operations_of
 from .failures import Samples, save_samples
 
 
@@ -33,7 +34,7 @@ class Reduction:
     #: How it fails, and which samples do.
     failure: str
     failing: list[int]
-    #: Layers other than constants, inputs and outputs, before and after.
+    #: Layers other than constants, inputs and outputs, those in bodies too, before and after.
     before: int
     after: int
     checks: int = 0
@@ -43,6 +44,8 @@ class Reduction:
     #: Constants and inputs that are random numbers of a seed; of several samples each input's
     #: are named apart, as ``x of sample 1``.
     seeds: dict[str, str] = field(default_factory=dict)
+    #: The bodies that became the model, each of the one before it.
+    opened: list[str] = field(default_factory=list)
     origin: str = ""
     asked: str = ""
     #: What may be wrong with what was asked.
@@ -58,6 +61,12 @@ class Reduction:
             f"Reduced from `{self.origin}` by vinoir {VERSION}, {end}: {self.before} layers",
             f"became {self.after} in {self.checks} checks of `{self.asked}`.",
         ]
+        for origin in self.opened:
+            lines += [f"Left is the {origin}, given what it was given there."]
+        for layer in operations_of(self.model):
+            if layer.bodies:
+                why = ": none of its turns that were tried fails alone" if self.finished else ""
+                lines += [f"The body inside is not reduced{why}: {_named(layer)}."]
         if self.samples:
             lines += [
                 f"It fails with {len(self.failing)} of {len(self.samples)} samples "
@@ -71,12 +80,22 @@ class Reduction:
         return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
-        layers = ", ".join(f'{layer.type} "{layer.name}"' for layer in operations_of(self.model))
+        layers = ", ".join(map(_named, operations_of(self.model)))
         end = "" if self.finished else " (the time was over)"
         return (
             f"{self.before} layers became {self.after} in {self.checks} checks{end}: {layers}; "
             f"fails: {self.failure}"
         )
+
+
+def _named(layer: Layer) -> str:
+    inside = f" around {counted(_inside(layer), 'layer')}" if layer.bodies else ""
+    return f'{layer.type} "{layer.name}"{inside}'
+
+
+def _inside(layer: Layer) -> int:
+    """How many layers compute in the bodies of a layer."""
+    return sum(map(count_of, layer.bodies.values()))
 
 
 class _State(BaseModel):
@@ -90,6 +109,9 @@ class _State(BaseModel):
     before: int
     checks: int
     seeds: dict[str, str]
+    #: How many there are: of a body that was opened there is one.
+    samples: int
+    opened: list[str]
 
 
 class Folder:
@@ -131,7 +153,7 @@ class Folder:
                     hint="give another folder, or empty it",
                 )
 
-    def load(self, samples: int) -> tuple[Model, list[list[Array]], str, dict[str, Any]] | None:
+    def load(self) -> tuple[Model, list[list[Array]], str, dict[str, Any]] | None:
         """The smallest model so far, its samples and the phase it is in."""
         if not self.held:
             return None
@@ -144,7 +166,7 @@ class Folder:
                         content[f"{number}.{place}"].astype(x.outputs[0].type.dtype, copy=False)
                         for place, x in enumerate(model.parameters)
                     ]
-                    for number in range(samples)
+                    for number in range(self.held["samples"])
                 ]
         except (ValueError, KeyError, AttributeError, BadZipFile):
             raise UsageError(
@@ -172,6 +194,8 @@ class Folder:
             "before": found.before,
             "checks": found.checks,
             "seeds": found.seeds,
+            "samples": len(found.samples),
+            "opened": found.opened,
         }
         (folder / self.state.name).write_text(json.dumps(state, indent=2), "utf-8")
         os.replace(folder, self.next)

@@ -6,8 +6,9 @@ Example::
     found.model, found.samples      # as written to failing/reduced.xml and inputs.npz
 
 First layers are left out (delta debugging: a cut tensor becomes an input that has the value it
-had), then sizes are made smaller, then constants are replaced by random numbers from a seed. Each
-step is checked with every sample, and kept only if the failure is the same.
+had; a body that fails with what a turn was given becomes the model), then sizes are made smaller,
+then constants are replaced by random numbers from a seed. Each step is checked with every sample,
+and kept only if the failure is the same.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from ..document import Model
 from ..execution import Inputs, check_inputs, fill
 from ..opening import ModelLike, opened
 from .divergence import RANDOM, several
-from .extraction import cut_off, extract, operations_of
+from .extraction import count_of, cut_off, extract, operations_of
 from .failures import Failing, FailsCommand, Failures, Samples, failing
 from .keeping import Folder, Reduction
 from .minimizing import gathered, halved, smallest
 from .recording import Recording
 from .shrinking import SMALL, like, resized
+from .turns import opened_bodies
 
 #: Seconds that the first answer may take, however few are allowed.
 _FIRST = 10.0
@@ -138,7 +140,7 @@ class _Reducer:
         self.whole, self.check, self.until, self.folder = model, check, until, folder
         self.progress = progress
         self.began = time.monotonic()
-        count = len(operations_of(model))
+        count = count_of(model)
         self.best = Reduction(
             model,
             samples,
@@ -153,13 +155,14 @@ class _Reducer:
 
     def run(self) -> Reduction:
         """Go through the phases."""
-        held = None if self.folder is None else self.folder.load(len(self.best.samples))
+        held = None if self.folder is None else self.folder.load()
         if held is not None:
             model, samples, phase, state = held
             self.best.model, self.best.samples = model, samples
             self.best.before, self.best.checks = state["before"], state["checks"]
             self.best.seeds, self.phase = state["seeds"], phase
-            self.best.after = len(operations_of(model))
+            self.best.opened = state["opened"]
+            self.best.after = count_of(model)
         # Without the first answer nothing is known: it has some time in any case.
         first_until = None if self.until is None else max(self.until, self.began + _FIRST)
         try:
@@ -237,12 +240,14 @@ class _Reducer:
         found = self._failing(failures)
         if found:
             self.best.failing = found
+            first = failures[found[0]]
+            self.suspect = None if first is None else first.layer
         return bool(found)
 
     def _take(self, model: Model, samples: list[list[Array]], what: str) -> None:
         """Go on with a candidate that fails."""
         self.best.model, self.best.samples = model, samples
-        self.best.after = len(operations_of(model))
+        self.best.after = count_of(model)
         if self.progress is not None:
             self.progress(f"{self.phase}: {what}")
         self._keep()
@@ -255,6 +260,25 @@ class _Reducer:
     # Layers.
 
     def _layers(self) -> None:
+        """Leave out layers, then those around a body that fails by itself, and again within."""
+        self._fewer()
+        while self._open():
+            self._fewer()
+
+    def _open(self) -> bool:
+        """Go on with a body alone, given what a turn of it was given, where that fails too."""
+        recorded = Recording(self.best.model, self.best.samples)
+        for layer in operations_of(self.best.model):
+            if not layer.bodies:
+                continue
+            for body in opened_bodies(recorded, layer, self.best.failing, self._left()):
+                if self._still(body.model, body.samples):
+                    self.best.opened = [*self.best.opened, body.origin]
+                    self._take(body.model, body.samples, body.origin)
+                    return True
+        return False
+
+    def _fewer(self) -> None:
         """First where the fault seems to be, then in halves, at last layer by layer."""
         self.cut = Recording(self.best.model, self.best.samples)
         self.tried: dict[tuple[int, ...], bool] = {}
@@ -294,7 +318,9 @@ class _Reducer:
             ]
             self.tried[key] = self._still(part.model, given)
             if self.tried[key]:
-                self._take(part.model, given, f"{len(kept)} of {self.best.before} layers")
+                self._take(
+                    part.model, given, f"{count_of(part.model)} of {self.best.before} layers"
+                )
                 if not known:  # from here on what comes after is known, too
                     self.cut = Recording(part.model, given)
         return self.tried[key]
