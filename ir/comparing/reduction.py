@@ -271,7 +271,7 @@ class _Reducer:
         for layer in operations_of(self.best.model):
             if not layer.bodies:
                 continue
-            for body in opened_bodies(recorded, layer, self.best.failing, self._left()):
+            for body in opened_bodies(recorded, layer, self.best.failing[0], self._left()):
                 if self._still(body.model, body.samples):
                     self.best.opened = [*self.best.opened, body.origin]
                     self._take(body.model, body.samples, body.origin)

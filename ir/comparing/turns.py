@@ -38,9 +38,9 @@ class Turn(NamedTuple):
 
 
 def opened_bodies(
-    recorded: Recording, layer: Layer, samples: Sequence[int], max_seconds: float | None
+    recorded: Recording, layer: Layer, sample: int, max_seconds: float | None
 ) -> Iterator[Opened]:
-    """The bodies of a layer, with what they were given in the turns that may be at fault.
+    """The bodies of a layer, with what a sample gives them in the turns that may be at fault.
 
     Without samples there are types and shapes alone.
     """
@@ -50,23 +50,21 @@ def opened_bodies(
         return
     sources = [(source[0].id, source[1]) for source in recorded.model.sources(layer) if source]
     recorded.record(sources, max_seconds)
-    for sample in samples:
-        held = recorded.values[sample]
-        if not all(spot in held for spot in sources):
-            continue  # the run ends before it
-        inputs = [held[spot] for spot in sources]
-        for turn in turns_of(layer, inputs, max_seconds):
-            parameters = layer.bodies[turn.tag].parameters
-            if not all(one.id in turn.arrays for one in parameters):
-                continue  # the port map does not fill them
-            arrays = [_as_declared(one, turn.arrays[one.id]) for one in parameters]
-            known = {
-                one.id: Tensor(ElementType.of(array.dtype), array.shape)
-                for one, array in zip(parameters, arrays, strict=True)
-            }
-            at = "" if layer.type == "If" else f"turn {turn.number}, "
-            origin = f"{_origin(layer, turn.tag)} ({at}sample {sample})"
-            yield Opened(extract_body(layer, turn.tag, known), [arrays], origin)
+    held = recorded.values[sample]
+    if not all(spot in held for spot in sources):
+        return  # the run ends before it
+    for turn in turns_of(layer, [held[spot] for spot in sources], max_seconds):
+        parameters = layer.bodies[turn.tag].parameters
+        if not all(one.id in turn.arrays for one in parameters):
+            continue  # the port map does not fill them
+        arrays = [_as_declared(one, turn.arrays[one.id]) for one in parameters]
+        known = {
+            one.id: Tensor(ElementType.of(array.dtype), array.shape)
+            for one, array in zip(parameters, arrays, strict=True)
+        }
+        at = "" if layer.type == "If" else f"turn {turn.number}, "
+        origin = f"{_origin(layer, turn.tag)} ({at}sample {sample})"
+        yield Opened(extract_body(layer, turn.tag, known), [arrays], origin)
 
 
 def turns_of(layer: Layer, inputs: Sequence[Array], max_seconds: float | None) -> list[Turn]:
