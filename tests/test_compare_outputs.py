@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
+from vinoir.ir.comparing import rounding
 from vinoir.ir.comparing.constants import distance
 from vinoir.ir.comparing.rounding import error, same_bits, too_far
-from vinoir.schemas import UsageError
+from vinoir.schemas import Array, UsageError
 
 
 def made(*ends: tuple[str, str], value: float = 1.0) -> ir.Model:
@@ -257,3 +258,33 @@ def test_integers_against_what_is_no_number() -> None:
     assert error(whole, other) == error(other, whole) == np.inf
     assert too_far(whole, other, 1e-3).tolist() == [0]
     assert error(whole, whole + np.array([1024, 0])) > 0
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 50, 32, 32), (4, 2, 9000), (1, 70_001, 1), (40_000, 3), (7,)]
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_arrays_are_gone_through_in_large_pieces_however_they_lie(
+    shape: tuple[int, ...], turned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Channels that come last have rows of a few numbers: each by itself would take its time."""
+    rng = np.random.default_rng(0)
+    one = rng.standard_normal(shape).astype("f4")
+    one = one.swapaxes(0, -1) if turned else one[..., ::2]
+    two = one + np.where(rng.random(one.shape) < 0.01, 1e-3, 0).astype("f4")
+    sizes: list[int] = []
+    real = rounding.real
+
+    def counted(array: Array) -> Array:
+        sizes.append(array.size)
+        return real(array)
+
+    monkeypatch.setattr(rounding, "real", counted)
+    places = too_far(one, two, 1e-6)
+    assert max(sizes) <= rounding._PIECE
+    # Each of two passes converts both.
+    assert len(sizes) <= 4 * (2 + 2 * one.size // rounding._PIECE)
+    np.testing.assert_array_equal(places, np.flatnonzero((one != two).reshape(-1)))
+    x, y = one.astype("f8"), two.astype("f8")
+    wanted = (np.abs(x - y) / (np.abs(y) + np.sqrt(np.mean(np.square(y))))).max()
+    assert error(one, two) == pytest.approx(wanted, rel=1e-12)

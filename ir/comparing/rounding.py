@@ -209,7 +209,8 @@ def _exact_error(found: Array, wanted: Array) -> float:
 def _pieces(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
     """Two arrays of one shape piece by piece: in 64 bits they would take far more memory.
 
-    What does not lie in one row is gone through axis by axis: in one row it would be copied.
+    What does not lie in one row is gone through axis by axis, by as many steps at once as make a
+    piece: in one row it would be copied.
     """
     if one.flags.c_contiguous and other.flags.c_contiguous:
         ones, others = one.reshape(-1), other.reshape(-1)
@@ -218,8 +219,10 @@ def _pieces(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
     elif one.size <= _PIECE:
         yield real(one).reshape(-1), real(other).reshape(-1)
     else:
-        for x, y in zip(one, other, strict=True):
-            yield from _pieces(x, y)
+        steps = max(1, _PIECE // max(one[0].size, 1))
+        for start in range(0, len(one), steps):
+            some = slice(start, start + steps) if steps > 1 else start
+            yield from _pieces(one[some], other[some])
 
 
 def endless(array: Array) -> int:
