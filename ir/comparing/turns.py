@@ -99,7 +99,7 @@ class _Recorder:
         if walk is None:
             walk = self.walks[id(body)] = Interpreter(body)
             walk.fold()
-        found = {key: arrays[0] for key, arrays in walk(arrays, self.state).items()}
+        found = {key: outputs[0] for key, outputs in walk(arrays, self.state).items()}
         self.running, self.last = None, turn
         if turn.number < _KEPT or turn.number.bit_count() == 1:
             self.kept.append(turn)
