@@ -196,7 +196,8 @@ def reduced(part: Graph | Layer) -> tuple[Any, ...]:
         tags = [tag for tag, body in holder.bodies.items() if body is part]
         return _body_of, (holder, tags[0])
     state, members = take_apart(part)
-    text = part.document if part.is_graph else None
+    # What was upgraded from an older document has no elements of it that could be found again.
+    text = part.document if members.elements else None
     return _rebuilt, (state, text, len(members.elements))
 
 

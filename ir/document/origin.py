@@ -23,7 +23,11 @@ class Remark:
     message: str
     where: Where = field(default_factory=Where)
     hint: str | None = None
+    #: For who checks a document; it is of no tree once the remark is copied or pickled.
     element: etree._Element | None = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[type[Remark], tuple[Kind, str, Where, str | None]]:
+        return Remark, (self.kind, self.message, self.where, self.hint)
 
     def to_json(self) -> dict[str, Any]:
         """Its known parts."""
