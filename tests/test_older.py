@@ -247,6 +247,23 @@ def test_mean_values_are_taken_off_the_input(more: str) -> None:
     assert any("scale" in remark.message for remark in model.origin.remarks)
 
 
+@pytest.mark.parametrize("precision", ["FP32", "FP16", "U8"])
+def test_the_input_that_means_are_taken_off_keeps_its_name(precision: str) -> None:
+    file = OldFile(6)
+    x = file.input((1, 2, 2, 3), "data", precision=precision)
+    file.add("ReLU", [x], [(1, 2, 2, 3)], name="out")
+    file.more = f"<pre-process>{VALUES}</pre-process>\n"
+    model = ir.loads(file.xml, file.bin)
+    xml, weights = ir.dumps(model)
+    assert [str(finding) for finding in ir.check(xml, weights=weights)] == []
+    assert [layer.name for layer in model.parameters] == ["data"]
+    named = [layer.name for layer in model.layers for row in layer.tensor_names() if "data" in row]
+    assert named == ["data"]
+    given = draw(1, 2, 2, 3).astype(model.inputs["data"].type.dtype)
+    theirs = ask("values", xml.decode(), weights, [given])[0]
+    np.testing.assert_allclose(ir.run(model, {"data": given})["out"], theirs, rtol=1e-6)
+
+
 def test_a_mean_image_is_taken_off_the_input() -> None:
     rows = '<channel id="0"><mean offset="0" size="24"/></channel>'
     rows += '<channel id="1"><mean offset="24" size="24"/></channel>'

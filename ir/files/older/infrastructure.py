@@ -19,6 +19,7 @@ def network_input(old: Old) -> Made:
     port = old.layer.outputs[0]
     made = walk.parameter(old.layer, old.layer.name, old.layer.output_precision(0), port.dims)
     old.made.append(made.layer)
+    made.layer.name = old.layer.name  # its tensor has it; what is less its means has neither
     return walk.mean_free(old.layer, port.id, made)
 
 

@@ -432,6 +432,8 @@ class Walk:
                 ],
             )
             made.layer.outputs[made.index].dims = tuple(declared)
+        if layer.type.lower() == "input":
+            return made  # the Parameter has the name, and not what takes the means off
         if index == 0 and made.layer in old.made:
             made.layer.name = layer.name
         if self.outer:
