@@ -23,11 +23,13 @@ class Remark:
     message: str
     where: Where = field(default_factory=Where)
     hint: str | None = None
+    #: It computes what it did at the declared sizes of its input's maps alone.
+    fixed: bool = False
     #: For who checks a document; it is of no tree once the remark is copied or pickled.
     element: etree._Element | None = field(default=None, compare=False, repr=False)
 
-    def __reduce__(self) -> tuple[type[Remark], tuple[Kind, str, Where, str | None]]:
-        return Remark, (self.kind, self.message, self.where, self.hint)
+    def __reduce__(self) -> tuple[type[Remark], tuple[Kind, str, Where, str | None, bool]]:
+        return Remark, (self.kind, self.message, self.where, self.hint, self.fixed)
 
     def to_json(self) -> dict[str, Any]:
         """Its known parts."""

@@ -21,6 +21,8 @@ WINDOW = (
     "kernel? kernel-x? kernel-y? strides? stride-x=1 stride-y=1 stride? pads_begin? pad-x=0 "
     "pad-y=0 pads_end? pad-r? pad-b? dilations? dilation-x=1 dilation-y=1 auto_pad="
 )
+#: What ``cut_off`` makes.
+CUT = "Slice-8 ShapeOf-3 Gather-1 Add-1 Divide-1"
 #: What the Model Optimizer wrote beside what was read.
 IDLE = "input pad mode kernel_size engine"
 
@@ -116,16 +118,32 @@ def trimmed(old: Old, window: Window, made: Output) -> Output:
     declared, shape = old.declared(), made.tensor.shape
     if window.auto_pad != "same_lower" or not shape.is_static or shape.rank != len(declared):
         return made
-    pairs = list(zip(shape.static[2:], declared[2:], strict=True))
-    if all(found == told for found, told in pairs) or any(found < told for found, told in pairs):
+    wanted, found = declared[2:], shape.static[2:]
+    follows = wanted == tuple(n // s for n, s in zip(old.dims()[2:], window.strides, strict=True))
+    if found != wanted and all(size >= told for size, told in zip(found, wanted, strict=True)):
+        old.remark(
+            f"same_lower gives {list(wanted)} by its old rule, {list(found)} by today's: what is "
+            "more is cut off"
+        )
+    elif not follows or all(stride == 1 for stride in window.strides):
         return made
-    old.remark(
-        f"same_lower gives {list(declared[2:])} by its old rule, {list(shape.static[2:])} by "
-        "today's: what is more is cut off"
-    )
-    axes = tuple(range(2, len(declared)))
-    numbers = [(0,) * len(axes), declared[2:], (1,) * len(axes), axes]
-    return old.add("Slice", "opset8", [made, *(old.indices(*row) for row in numbers)])
+    ends = places(old, window, (0,) * len(wanted)) if follows else old.indices(*wanted)
+    return cut_off(old, made, ends)
+
+
+def places(old: Old, window: Window, more: tuple[int, ...]) -> Output:
+    """Of each spatial axis of the input floor((size + more) / stride)."""
+    found = old.sizes(old[0], *range(2, 2 + len(more)))
+    if any(more):
+        found = old.add("Add", "opset1", [found, old.indices(*more)])
+    return old.add("Divide", "opset1", [found, old.indices(*window.strides)])
+
+
+def cut_off(old: Old, made: Output, ends: Output) -> Output:
+    """What of an output lies before these places of its spatial axes."""
+    axes = range(2, len(made.tensor.shape.static))
+    first, steps = old.indices(*(0 for _ in axes)), old.indices(*(1 for _ in axes))
+    return old.add("Slice", "opset8", [made, first, ends, steps, old.indices(*axes)])
 
 
 def with_bias(old: Old, made: Output, index: int = 2) -> Output:
@@ -158,7 +176,7 @@ def _channels(old: Old, group: int) -> tuple[int, int]:
 
 @converts(
     "Convolution", f"output group=1 {WINDOW}",
-    becomes="Convolution-1 GroupConvolution-1 Add-1 Slice-8",
+    becomes=f"Convolution-1 GroupConvolution-1 {CUT}",
     idle=IDLE,
 )  # fmt: skip
 def convolution(old: Old) -> Made:
@@ -230,7 +248,7 @@ def _transposed_pads(old: Old, window: Window, sizes: tuple[int, ...]) -> dict[s
 @converts(
     "DeformableConvolution",
     f"output group=1 deformable_group=1 num_deformable_group? {WINDOW}",
-    becomes="DeformableConvolution-1 Add-1", idle=IDLE,
+    becomes=f"DeformableConvolution-1 {CUT}", idle=IDLE,
 )  # fmt: skip
 def deformable_convolution(old: Old) -> Made:
     """Input 1 are the offsets; the catalogue of layers misprints num_deformable_group."""
@@ -249,7 +267,7 @@ def deformable_convolution(old: Old) -> Made:
 @converts(
     "BinaryConvolution",
     f"input output group=1 mode=xnor-popcount pad_value=0 {WINDOW}",
-    becomes="Convolution-1 Greater-1 Multiply-1 Subtract-1 Pad-1 Slice-8",
+    becomes=f"Convolution-1 Greater-1 Multiply-1 Subtract-1 Pad-1 {CUT}",
 )
 def binary_convolution(old: Old) -> Made:
     """A bit a weight, low bit first: 1 and -1; of the input what is above 0 is 1, the rest -1.

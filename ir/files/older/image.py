@@ -9,12 +9,13 @@ Which place of the input a place ``o`` of the output looks at, with f = input si
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from ....schemas import IRError
+from ....schemas import ElementType, IRError
 from ...document import Output
 from .layer import NoCounterpartError, Old
 from .table import Made, converts
@@ -26,26 +27,61 @@ METHODS = {
     "caffe.ResampleParameter.AREA": "area", "area": "area",
 }  # fmt: skip
 
+#: What lets sizes follow from those of the input.
+_FOLLOWED = "ShapeOf-3 Gather-1 Multiply-1"
 #: Places of the largest matrix that resizes an axis.
 LARGEST = 2**24
 
 
-def resized(old: Old, one: Output, sizes: tuple[int, ...], *, factor: bool, **how: Any) -> Output:
-    """The spatial axes in other sizes; by a whole factor, other inputs are resized by it, too."""
+@dataclass(frozen=True)
+class Factor:
+    """By what the old runtime multiplied each size, as a float, and how it made it whole."""
+
+    number: float
+    rounding: Literal["Ceiling", "Floor"]
+
+    def of(self, dims: Sequence[int]) -> tuple[int, ...]:
+        """The sizes that come of these."""
+        exact = np.array(dims, np.float32) * np.float32(self.number)
+        whole = np.ceil(exact) if self.rounding == "Ceiling" else np.floor(exact)
+        return tuple(int(size) for size in whole)
+
+    def follow(self, old: Old) -> Output:
+        """The same of whatever sizes the input comes to have."""
+        sizes = old.cast(old.sizes(old[0], *range(2, len(old.dims()))), ElementType.F32)
+        exact = old.add("Multiply", "opset1", [sizes, old.constant(self.number)])
+        return old.cast(old.add(self.rounding, "opset1", [exact]), ElementType.I64)
+
+
+def resized(
+    old: Old, one: Output, sizes: tuple[int, ...], factor: Factor | bool, **how: Any
+) -> Output:
+    """The spatial axes in other sizes.
+
+    By a factor, which may be one that the file does not say, other inputs are resized, too.
+    """
     axes = tuple(range(2, 2 + len(sizes)))
     pairs = list(zip(sizes, one.tensor.shape.static[2:], strict=True))
     factors = {new / size for new, size in pairs}
     how["shape_calculation_mode"] = "sizes"
-    if factor and len(factors) == 1 and min(factors).is_integer():
+    wanted = None
+    if isinstance(factor, Factor) and not factor.number.is_integer():
+        wanted = factor.follow(old) if factor.of(old.dims()[2:]) == sizes else None
+    elif factor and len(factors) == 1 and min(factors).is_integer():
         how["shape_calculation_mode"] = "scales"
     scales = old.constant(np.array([new / size for new, size in pairs], np.float32))
-    inputs = [one, old.indices(*sizes), scales, old.indices(*axes)]
+    if factor and wanted is None and how["shape_calculation_mode"] == "sizes":
+        old.remark(
+            f"the sizes {list(sizes)} of {list(old.dims()[2:])} follow from no factor in the "
+            "file: they stay, and reshape refuses others", fixed=True,
+        )  # fmt: skip
+    inputs = [one, old.indices(*sizes) if wanted is None else wanted, scales, old.indices(*axes)]
     return old.add("Interpolate", "opset4", inputs, **how)
 
 
 @converts(
     "Resample", "type=caffe.ResampleParameter.NEAREST factor? antialias=0 height=0 width=0",
-    becomes="Interpolate-4 MatMul-1 Reshape-1", idle="fx fy num",
+    becomes=f"Interpolate-4 MatMul-1 Reshape-1 Ceiling-1 {_FOLLOWED}", idle="fx fy num",
 )  # fmt: skip
 def resample(old: Old) -> Made:
     """Sizes in input 1, or those declared: ceil(size * factor)."""
@@ -53,20 +89,20 @@ def resample(old: Old) -> Made:
     if len(dims) not in (4, 5):
         raise IRError(f"the input is {list(dims)}, Resample takes 4 or 5 axes")
     method = old.choice("type", METHODS)
-    sizes = _sizes(old, dims)
-    factor = len(old) < 2 and not (old.integer("height") and old.integer("width"))
+    factor = _factor(old)
+    sizes = _sizes(old, dims, factor)
     if method in ("cubic", "area"):
         raise NoCounterpartError(f"Resample by {method} was run by no CPU plug-in")
     if method == "nearest":
         return resized(
-            old, old[0], sizes, factor=factor, mode="nearest", nearest_mode="floor",
+            old, old[0], sizes, factor, mode="nearest", nearest_mode="floor",
             coordinate_transformation_mode="asymmetric",
         )  # fmt: skip
     smaller = any(new < size for new, size in zip(sizes, dims[2:], strict=True))
     if old.flag("antialias") and smaller:
         return _widened(old, sizes)
     return resized(
-        old, old.reals(0), sizes, factor=factor, mode="linear",
+        old, old.reals(0), sizes, factor, mode="linear",
         coordinate_transformation_mode="half_pixel",
     )  # fmt: skip
 
@@ -100,7 +136,19 @@ def triangles(size: int, count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.
     return np.divide(near, total, out=np.zeros_like(near), where=total > 0).astype(np.float32)
 
 
-def _sizes(old: Old, dims: tuple[int, ...]) -> tuple[int, ...]:
+def _factor(old: Old) -> Factor | bool:
+    """What Resample resizes by: a factor of the file's, one it does not say, or to its sizes."""
+    if len(old) > 1 or (old.integer("height", 0) and old.integer("width", 0)):
+        return False
+    if not old.has("factor"):
+        return True
+    factor = float(np.float32(old.real("factor")))
+    if not 0 < factor < 1e6:
+        raise IRError(f"factor is {old.text('factor')}, it lies above 0")
+    return Factor(factor, "Ceiling")
+
+
+def _sizes(old: Old, dims: tuple[int, ...], factor: Factor | bool) -> tuple[int, ...]:
     """The spatial sizes of the output; what ran are the declared ones."""
     declared = old.declared()
     if len(declared) != len(dims):
@@ -110,13 +158,10 @@ def _sizes(old: Old, dims: tuple[int, ...]) -> tuple[int, ...]:
         value = old.value(1)
         if value is not None and value.size == len(dims):
             said = tuple(int(n) for n in value.ravel()[2:])
-    elif old.integer("height", 0) and old.integer("width", 0):
+    elif isinstance(factor, Factor):
+        said = factor.of(dims[2:])
+    elif not factor:
         said = (*dims[2:-2], old.integer("height"), old.integer("width"))
-    elif old.has("factor"):
-        factor = float(np.float32(old.real("factor")))
-        if not 0 < factor < 1e6:
-            raise IRError(f"factor is {old.text('factor')}, it lies above 0")
-        said = tuple(math.ceil(n * factor) for n in dims[2:])
     if said is not None and said != declared[2:]:
         old.remark(
             f"the declared sizes {list(declared[2:])} are taken, attributes or input 1 give "
@@ -128,15 +173,14 @@ def _sizes(old: Old, dims: tuple[int, ...]) -> tuple[int, ...]:
 @converts(
     "Interp",
     "width=0 height=0 factor=0 zoom_factor=0 shrink_factor=0 align_corners=1 pad_beg=0 pad_end=0",
-    becomes="Interpolate-4 Slice-8 Pad-1",
+    becomes=f"Interpolate-4 Slice-8 Pad-1 Floor-1 {_FOLLOWED}",
 )  # fmt: skip
 def interp(old: Old) -> Made:
     """Bilinear, to the declared sizes; padding below 0 cuts the input, above 0 adds zeros."""
     dims, declared = old.dims(), old.declared()
     if len(dims) != 4 or len(declared) != 4:
         raise IRError(f"input {list(dims)} and output {list(declared)}, Interp takes 4 axes")
-    for name in ("factor", "zoom_factor", "shrink_factor"):
-        old.real(name)
+    factor = _interp_factor(old)
     said = old.integer("height", 0) or declared[2], old.integer("width", 0) or declared[3]
     if said != declared[2:]:
         old.remark(f"the declared sizes {list(declared[2:])} are taken, not {list(said)}")
@@ -145,11 +189,19 @@ def interp(old: Old) -> Made:
     if begin or end:
         one = _padded(old, one, begin, end)
     corners = "align_corners" if old.flag("align_corners") else "asymmetric"
-    factor = not old.integer("height") and not old.integer("width")
     return resized(
-        old, one, declared[2:], factor=factor, mode="linear_onnx",
+        old, one, declared[2:], factor, mode="linear_onnx",
         coordinate_transformation_mode=corners,
     )  # fmt: skip
+
+
+def _interp_factor(old: Old) -> Factor | bool:
+    """What Interp resizes by: its zoom over its shrinking, else its factor; or to its sizes."""
+    factor, zoom, shrink = (old.real(n) for n in ("factor", "zoom_factor", "shrink_factor"))
+    if old.integer("height") or old.integer("width"):
+        return False
+    number = (zoom or factor) / (shrink or 1)
+    return Factor(float(np.float32(number)), "Floor") if 0 < number < 1e6 else True
 
 
 def _padded(old: Old, one: Output, begin: int, end: int) -> Output:
@@ -179,6 +231,6 @@ def upsampling(old: Old) -> Made:
     if len(dims) not in (4, 5):
         raise IRError(f"the input is {list(dims)}, Upsampling takes 4 or 5 axes")
     return resized(
-        old, old[0], tuple(n * scale for n in dims[2:]), factor=True, mode="nearest",
+        old, old[0], tuple(n * scale for n in dims[2:]), True, mode="nearest",
         coordinate_transformation_mode="asymmetric", nearest_mode="floor",
     )  # fmt: skip

@@ -165,10 +165,19 @@ class Old:
 
     # What it decides.
 
-    def remark(self, message: str, kind: Kind = "changed", hint: str | None = None) -> None:
+    def remark(
+        self,
+        message: str,
+        kind: Kind = "changed",
+        hint: str | None = None,
+        *,
+        fixed: bool = False,
+    ) -> None:
         """Report where the upgraded layer is not exactly the old one."""
         layer = self.layer
-        self.scene.origin.remarks.append(Remark(kind, message, layer.where, hint, layer.element))
+        self.scene.origin.remarks.append(
+            Remark(kind, message, layer.where, hint, fixed, layer.element)
+        )
 
     # What it puts down.
 
@@ -219,10 +228,16 @@ class Old:
             return one
         return self.add("Convert", "opset1", [one], destination_type=str(kind))
 
-    def reshape(self, one: Output, sizes: Sequence[int]) -> Output:
-        """An output in other sizes; -1 is what is left."""
+    def reshape(self, one: Output, sizes: Sequence[int], *, copied: bool = False) -> Output:
+        """An output in other sizes; -1 is what is left, 0 its own size where they are copied."""
         pattern = self.constant(np.array(sizes, np.int64))
-        return self.add("Reshape", "opset1", [one, pattern], special_zero=False)
+        return self.add("Reshape", "opset1", [one, pattern], special_zero=copied)
+
+    def sizes(self, one: Output, *axes: int) -> Output:
+        """The sizes of an output along some axes, which follow it when it is reshaped."""
+        shape = self.add("ShapeOf", "opset3", [one], output_type="i64")
+        inputs = [shape, self.indices(*axes), self.constant(np.array(0, np.int64))]
+        return self.add("Gather", "opset1", inputs)
 
     def chain(self, type: str, inputs: Sequence[Output], **attributes: Any) -> Output:
         """An operation of two inputs over all of them, from the left."""

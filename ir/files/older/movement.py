@@ -10,6 +10,8 @@ from .table import Made, converts
 
 #: NumPy has no more axes.
 MOST_AXES = 64
+#: A place behind all others.
+_LAST = 2**31 - 1
 
 
 @converts("Concat", "axis=1", becomes="Concat-1")
@@ -82,7 +84,7 @@ def crop(old: Old) -> Made:
         cut = old.integers("crop_end", 0)
         if len(cut) != len(axes):
             raise IRError(f"crop_end has {len(cut)} numbers for {len(axes)} axes")
-        end = old.indices(*(dims[axis] - n for axis, n in zip(axes, cut, strict=True)))
+        end = old.indices(*(-n if n else _LAST for n in cut))
     else:
         end = old.indices(*_ends(old, axes, begin))
     return old.add("Slice", "opset8", [old[0], first, end, steps, places])
@@ -140,7 +142,7 @@ def strided_slice(old: Old) -> Made:
     return old.add("StridedSlice", "opset1", inputs, masks)
 
 
-@converts("Gather", "axis=0", becomes="Gather-1 Reshape-1")
+@converts("Gather", "axis=0", becomes="Gather-1 Squeeze-1")
 def gather(old: Old) -> Made:
     """The places of input 1, whose numbers may be floats.
 
@@ -148,8 +150,10 @@ def gather(old: Old) -> Made:
     """
     places, axis = old.whole(1), old.constant(np.array(old.integer("axis"), np.int64))
     made = old.add("Gather", "opset1", [old[0], places, axis])
-    if len(old.declared()) == len(old.dims()) - 1 and old.dims(1) in ((1,), ()):
-        return old.reshape(made, old.declared())
+    declared = old.declared()
+    alone = len(declared) == len(old.dims()) - 1 and old.dims(1) in ((1,), ())
+    if alone and made.tensor.rank != len(declared):
+        return old.add("Squeeze", "opset1", [made, old.indices(old.integer("axis"))])
     return made
 
 

@@ -12,10 +12,21 @@ What ran is fixed by the declared sizes, and by the old CPU plug-in:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...document import Output
-from .convolution import PADDING, Window, read_window, same_pads, spatial, trimmed
+from .convolution import (
+    CUT,
+    PADDING,
+    Window,
+    cut_off,
+    places,
+    read_window,
+    same_pads,
+    spatial,
+    trimmed,
+)
 from .layer import Old
 from .table import Made, converts
 
@@ -42,7 +53,7 @@ class Pool(NamedTuple):
     "strides? stride-x=1 stride-y=1 pads_begin? pad-x=0 pad-y=0 pads_end? pad-r? pad-b? auto_pad= "
     "kernel_size? kernel_w=0 kernel_h=0 stride=1 stride_w=0 stride_h=0 pad=0 pad_w=0 pad_h=0 "
     "pool=caffe.PoolingParameter.MAX global_pool=0",
-    becomes="MaxPool-14 AvgPool-14 Pad-1 Slice-8",
+    becomes=f"MaxPool-14 AvgPool-14 Pad-1 {CUT}",
     idle="dilations engine",
 )  # fmt: skip
 def pooling(old: Old) -> Made:
@@ -52,24 +63,27 @@ def pooling(old: Old) -> Made:
     sizes = spatial(old, len(window.kernel))
     if window.auto_pad == "valid":
         nothing = (0,) * len(sizes)
-        window = window_of(window, nothing, nothing)
+        window = explicit(window, nothing, nothing)
         wanted = "floor"
     elif window.auto_pad.startswith("same"):
-        window = window_of(window, *same_pads(window, sizes))
+        window = explicit(window, *same_pads(window, sizes))
         wanted = "floor"
     else:
         wanted = "floor" if pool.rounding == "floor" else "ceil_torch"
     rounding = _rounding(old, pool, window, sizes, wanted)
+    if pool.window.auto_pad.startswith("same") and rounding == "floor":
+        nothing = (0,) * len(sizes)
+        window = replace(pool.window, begin=nothing, end=nothing)  # the padding follows the size
     if pool.method == "max":
         made = old.add("MaxPool", "opset14", [old.reals(0)], _attributes(window, rounding))[0]
     else:
-        made = _mean(old, pool, window, sizes, rounding)
+        made = _mean(old, pool, window, rounding)
     return trimmed(old, pool.window, made)
 
 
-def window_of(window: Window, begin: tuple[int, ...], end: tuple[int, ...]) -> Window:
+def explicit(window: Window, begin: tuple[int, ...], end: tuple[int, ...]) -> Window:
     """The window with explicit padding."""
-    return Window(window.kernel, window.strides, begin, end, window.dilations, "explicit")
+    return replace(window, begin=begin, end=end, auto_pad="explicit")
 
 
 def _read(old: Old) -> Pool:
@@ -159,13 +173,13 @@ def _attributes(window: Window, rounding: str) -> dict[str, object]:
         "pads_begin": window.begin,
         "pads_end": window.end,
         "rounding_type": rounding,
-        "auto_pad": "explicit",
+        "auto_pad": window.auto_pad,
     }
 
 
-def _mean(old: Old, pool: Pool, window: Window, sizes: tuple[int, ...], rounding: str) -> Output:
+def _mean(old: Old, pool: Pool, window: Window, rounding: str) -> Output:
     """AvgPool; where padding counts and the last window overhangs it, Pad and then AvgPool."""
-    padded = any(window.begin) or any(window.end)
+    padded = window.auto_pad != "explicit" or any(window.begin) or any(window.end)
     counted = padded and not pool.exclude_pad
     attributes = _attributes(window, rounding)
     if not counted or rounding == "floor":
@@ -175,19 +189,14 @@ def _mean(old: Old, pool: Pool, window: Window, sizes: tuple[int, ...], rounding
         "padding counts, and what overhangs it does not: zeros are put around the input, and "
         "the mean is taken of what is there"
     )
-    begin = old.indices(0, 0, *window.begin)
-    declared = old.declared()[2:]
-    last = [
-        (d - 1) * s + k for d, s, k in zip(declared, window.strides, window.kernel, strict=True)
-    ]
-    ends = [
-        max(0, min(pad, stop - size - before))
-        for pad, stop, size, before in zip(window.end, last, sizes, window.begin, strict=True)
-    ]
-    end = old.indices(0, 0, *ends)
-    wide = old.add(
-        "Pad", "opset1", [old.reals(0), begin, end, old.constant(0.0)], pad_mode="constant"
-    )
-    nothing = (0,) * len(sizes)
-    attributes = _attributes(window_of(window, nothing, nothing), rounding)
-    return old.add("AvgPool", "opset14", [wide], attributes | {"exclude-pad": True})
+    pads = old.indices(0, 0, *window.begin), old.indices(0, 0, *window.end)
+    wide = old.add("Pad", "opset1", [old.reals(0), *pads, old.constant(0.0)], pad_mode="constant")
+    nothing = (0,) * len(window.kernel)
+    attributes = _attributes(explicit(window, nothing, nothing), rounding)
+    made = old.add("AvgPool", "opset14", [wide], attributes | {"exclude-pad": True})
+    pairs = zip(window.end, window.strides, window.kernel, strict=True)
+    if rounding == "ceil" or all(end + stride <= kernel for end, stride, kernel in pairs):
+        return made
+    # A window that would begin in the padding behind was dropped: each begins before it.
+    before = tuple(b + s - 1 for b, s in zip(window.begin, window.strides, strict=True))
+    return cut_off(old, made, places(old, window, before))

@@ -28,7 +28,7 @@ def fully_connected(old: Old) -> Made:
     count = dims[-1] if kept else math.prod(dims[1:])
     one = old.reals(0)
     if len(dims) != 2 and not kept:
-        one = old.reshape(one, (-1, count))
+        one = old.reshape(one, (0, -1), copied=True)
     if "weights" not in old.layer.blobs and len(old) > 1:
         weights = old.reshape(old.reals(1), (size, count))
     else:
@@ -41,7 +41,9 @@ def fully_connected(old: Old) -> Made:
         made = old.add("Add", "opset1", [made, bias])
     found = made.tensor.shape.static
     if found != declared and math.prod(found) == math.prod(declared):
-        made = old.reshape(made, declared)
+        made = old.reshape(
+            made, (0, *declared[1:]) if found[0] == declared[0] else declared, copied=True
+        )
     return made
 
 

@@ -137,19 +137,21 @@ def sequence(old: Old, kind: Kind) -> Made:
         raise NoCounterpartError(
             "a bidirectional sequence was split by the Model Optimizer, no reader ran a whole one"
         )
-    hidden, batch, length = old.integer("hidden_size", 1), dims[1 - axis], dims[axis]
+    hidden = old.integer("hidden_size", 1)
     one = old.reals(0)
     if axis == 0:
         one = old.add("Transpose", "opset1", [one, old.indices(1, 0, 2)])
-    states = []
-    for index in range(1, 1 + kind.states):
-        given = len(old) > index
-        state = old.reals(index) if given else old.filled(0, ElementType.F32, batch, hidden)
-        states.append(old.reshape(state, (batch, 1, hidden)))
+    states = [
+        old.reshape(old.reals(index), (-1, 1, hidden))
+        if len(old) > index
+        else _zeros(old, one, hidden)
+        for index in range(1, 1 + kind.states)
+    ]
     if len(old) > 1 + kind.states:
         lengths = old.flat(1 + kind.states)
     else:
-        lengths = old.filled(length, ElementType.I64, batch)
+        inputs = [old.sizes(one, 1), old.sizes(one, 0)]
+        lengths = old.add("Broadcast", "opset1", inputs, mode="numpy")
     parts = read_weights(old, kind, 2 + kind.states)
     lead = old.constant(np.array([0], np.int64))
     weights = [
@@ -159,19 +161,28 @@ def sequence(old: Old, kind: Kind) -> Made:
         f"{kind.name}Sequence", "opset5", [one, *states, lengths, *weights],
         {"direction": direction, **attributes(old, kind)},
     )  # fmt: skip
-    outputs = [old.reshape(made[0], (batch, length, hidden))]
+    outputs = [old.reshape(made[0], (0, -1, hidden), copied=True)]
     if axis == 0:
         outputs = [old.add("Transpose", "opset1", [outputs[0], old.indices(1, 0, 2)])]
-    outputs += [old.reshape(made[1 + i], (batch, hidden)) for i in range(kind.states)]
+    outputs += [old.reshape(made[1 + i], (-1, hidden)) for i in range(kind.states)]
     return outputs
 
 
+def _zeros(old: Old, one: Output, hidden: int) -> Output:
+    """A state to begin with, [N, 1, H], for an input [N, T, I]."""
+    sizes = old.add("Concat", "opset1", [old.sizes(one, 0), old.indices(1, hidden)], axis=0)
+    return old.add("Broadcast", "opset1", [old.constant(0.0), sizes], mode="numpy")
+
+
 _SEQUENCE = f"{_ATTRIBUTES} direction=Forward axis=1"
+_AROUND = (
+    "VariadicSplit-1 Broadcast-1 Transpose-1 Unsqueeze-1 Reshape-1 ShapeOf-3 Gather-1 Concat-1"
+)
 
 
 @converts(
     "RNNSequence", _SEQUENCE, idle=_IDLE,
-    becomes="RNNSequence-5 VariadicSplit-1 Broadcast-1 Transpose-1 Unsqueeze-1 Reshape-1",
+    becomes=f"RNNSequence-5 {_AROUND}",
 )  # fmt: skip
 def rnn_sequence(old: Old) -> Made:
     """Tanh where nothing is said."""
@@ -180,7 +191,7 @@ def rnn_sequence(old: Old) -> Made:
 
 @converts(
     "GRUSequence", f"{_SEQUENCE} {_GRU}", idle=_IDLE,
-    becomes="GRUSequence-5 VariadicSplit-1 Broadcast-1 Transpose-1 Unsqueeze-1 Reshape-1",
+    becomes=f"GRUSequence-5 {_AROUND}",
 )  # fmt: skip
 def gru_sequence(old: Old) -> Made:
     """sigmoid, tanh where nothing is said."""
@@ -189,7 +200,7 @@ def gru_sequence(old: Old) -> Made:
 
 @converts(
     "LSTMSequence", _SEQUENCE, idle=_IDLE,
-    becomes="LSTMSequence-5 VariadicSplit-1 Broadcast-1 Transpose-1 Unsqueeze-1 Reshape-1",
+    becomes=f"LSTMSequence-5 {_AROUND}",
 )  # fmt: skip
 def lstm_sequence(old: Old) -> Made:
     """sigmoid, tanh, tanh where nothing is said."""
@@ -198,7 +209,7 @@ def lstm_sequence(old: Old) -> Made:
 
 @converts(
     "RNN", f"{_SEQUENCE.replace('hidden_size', 'hidden_size?')} {_GRU} cell_type", idle=_IDLE,
-    becomes="RNNSequence-5 GRUSequence-5 LSTMSequence-5",
+    becomes=f"RNNSequence-5 GRUSequence-5 LSTMSequence-5 {_AROUND}",
 )  # fmt: skip
 def rnn(old: Old) -> Made:
     """The sequences of v3 and v4, all under one name."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 
 import numpy as np
 
@@ -83,8 +82,7 @@ def arg_max(old: Old) -> Made:
     if old.has("axis"):
         found = _top(old, one, count, old.integer("axis"))
         return found[0] if values else found[1]
-    size = math.prod(dims[1:])
-    found = _top(old, old.reshape(one, (-1, 1, size)), count, 2)
+    found = _top(old, old.reshape(one, (0, 1, -1), copied=True), count, 2)
     made = old.cast(found[1], ElementType.F32)
     if values:
         made = old.add("Concat", "opset1", [made, found[0]], axis=1)

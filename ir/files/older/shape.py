@@ -44,7 +44,7 @@ def _filled(sizes: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(rest if size < 0 else size for size in known)
 
 
-@converts("Flatten", "axis=0 end_axis=-1", becomes="Reshape-1")
+@converts("Flatten", "axis=0 end_axis=-1", becomes="Reshape-1 ShapeOf-3 Gather-1 Concat-1")
 def flatten(old: Old) -> Made:
     """The axes from ``axis`` to ``end_axis`` as one."""
     dims = old.dims()
@@ -52,7 +52,10 @@ def flatten(old: Old) -> Made:
     first, last = (n + len(dims) if n < 0 else n for n in (first, last))
     if not 0 <= first <= last < len(dims):
         raise IRError(f"axes {first} to {last} of the {len(dims)} of the input {list(dims)}")
-    pattern = old.indices(*[0] * first, -1, *dims[last + 1 :])
+    pattern = old.indices(*[0] * first, -1)
+    if last + 1 < len(dims):
+        behind = old.sizes(old[0], *range(last + 1, len(dims)))
+        pattern = old.add("Concat", "opset1", [pattern, behind], axis=0)
     return old.add("Reshape", "opset1", [old[0], pattern], special_zero=True)
 
 

@@ -94,7 +94,7 @@ def examine(
     faults: list[Remark] = []
 
     def note(error: IRError, element: etree._Element) -> None:
-        faults.append(Remark("wrong", error.message, error.where, error.hint, element))
+        faults.append(Remark("wrong", error.message, error.where, error.hint, element=element))
 
     work = Upgrade(model, root, version, Settings(), note)
     work.whole()
@@ -465,7 +465,7 @@ class Walk:
         self.upgrade.origin.remarks.append(
             Remark(
                 "missing", why, layer.where, "the model is read, and refuses to run",
-                layer.element,
+                element=layer.element,
             )
         )  # fmt: skip
         return self.stand_in(layer, inputs)
