@@ -23,12 +23,12 @@ class Remark:
     message: str
     where: Where = field(default_factory=Where)
     hint: str | None = None
-    #: It computes what it did at the declared sizes of its input's maps alone.
-    fixed: bool = False
+    #: The tensor, by its layer's name and its index, whose sizes but for the batch must stay.
+    fixed: tuple[str, int] | None = None
     #: For who checks a document; it is of no tree once the remark is copied or pickled.
     element: etree._Element | None = field(default=None, compare=False, repr=False)
 
-    def __reduce__(self) -> tuple[type[Remark], tuple[Kind, str, Where, str | None, bool]]:
+    def __reduce__(self) -> tuple[type[Remark], tuple[object, ...]]:
         return Remark, (self.kind, self.message, self.where, self.hint, self.fixed)
 
     def to_json(self) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def reshape(model: ModelLike, shapes: Shapes | None = None) -> Inferred:
     if model.weights is None:
         _refuse_to_forget(model, inferred)
     _refuse_other_values(model, inferred.tensors)
-    _refuse_fixed(model, inferred.tensors)
+    if shapes is not None:
+        _refuse_fixed(model, inferred.tensors)
     for parameter in model.parameters:
         (tensor,) = inferred.of(parameter)
         if parameter.op is not None and parameter.op.infer()[0].shape != tensor.shape:
@@ -59,21 +60,20 @@ def _refuse_to_forget(model: Model, inferred: Inferred) -> None:
 
 
 def _refuse_fixed(model: Model, tensors: Tensors) -> None:
-    """Refuse other sizes for a layer of an older file that says the declared ones alone."""
+    """Refuse other sizes for what an older file says of the declared ones alone."""
     remarks = () if model.origin is None else model.origin.remarks
-    fixed = {remark.where.name: remark for remark in remarks if remark.fixed}
-    for layer in model.layers if fixed else ():
-        remark = fixed.get(layer.name)
-        source = None if remark is None else model.producer(layer, 0)
-        if remark is None or source is None or source[0].id not in tensors:
+    fixed = [(one, *one.fixed) for one in remarks if one.fixed is not None]
+    layers = {layer.name: layer for layer in model.layers} if fixed else {}
+    for remark, name, index in fixed:
+        layer = layers.get(name)
+        if layer is None or layer.id not in tensors or index >= len(layer.outputs):
             continue
-        told = layer.inputs[0].dims
-        found = dims_of(tensors[source[0].id][source[1]].shape)
-        if found[2:] != told[2:]:
+        told, found = layer.outputs[index].dims, dims_of(tensors[layer.id][index].shape)
+        if found[1:] != told[1:]:
             raise IRError(
-                f"{remark.message}; the input would be {list(found)}, and was {list(told)}",
-                layer.where,
-                "convert the original model for this size",
+                f"{remark.message}; it is fed {list(told)}, and would be fed {list(found)}",
+                remark.where,
+                "convert the original model again, for this size",
             )
 
 

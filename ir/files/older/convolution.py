@@ -295,6 +295,8 @@ def binary_convolution(old: Old) -> Made:
         begin, end = window.begin, window.end
         if window.auto_pad.startswith("same"):
             begin, end = same_pads(window, sizes)
+            if any(stride > 1 for stride in window.strides):
+                old.remark(f"its padding by {pad} is that of the sizes {list(sizes)}", fixed=0)
         if window.auto_pad != "valid":
             pads = old.indices(0, 0, *begin), old.indices(0, 0, *end)
             signs = old.add(

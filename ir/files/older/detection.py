@@ -66,6 +66,7 @@ def _parts_of_height(old: Old) -> dict[str, object]:
             "makes no boxes of it"
         )
     height = old.dims(1)[2]
+    old.remark(f"sizes and step are parts of {height}, the height of the image", fixed=1)
     sizes = [size / height for size in old.numbers("min_size")]
     return {"min_size": sizes, "step": old.real("step") / height}
 

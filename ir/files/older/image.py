@@ -18,6 +18,7 @@ import numpy as np
 from ....schemas import ElementType, IRError
 from ...document import Output
 from .layer import NoCounterpartError, Old
+from .movement import until
 from .table import Made, converts
 
 METHODS = {
@@ -72,8 +73,8 @@ def resized(
     scales = old.constant(np.array([new / size for new, size in pairs], np.float32))
     if factor and wanted is None and how["shape_calculation_mode"] == "sizes":
         old.remark(
-            f"the sizes {list(sizes)} of {list(old.dims()[2:])} follow from no factor in the "
-            "file: they stay, and reshape refuses others", fixed=True,
+            f"the sizes {list(sizes)} follow from those of the input by no factor in the file: "
+            "reshape refuses others", fixed=0,
         )  # fmt: skip
     inputs = [one, old.indices(*sizes) if wanted is None else wanted, scales, old.indices(*axes)]
     return old.add("Interpolate", "opset4", inputs, **how)
@@ -112,7 +113,7 @@ def _widened(old: Old, sizes: tuple[int, ...]) -> Output:
     dims = old.dims()
     if any(size * new > LARGEST for size, new in zip(dims[2:], sizes, strict=True)):
         raise IRError(f"{list(dims[2:])} to {list(sizes)} takes a matrix of too many places")
-    old.remark("linear with antialias is a product by a matrix for each axis")
+    old.remark("linear with antialias is a product by a matrix for each axis", fixed=0)
     *deep, height, width = (
         old.constant(triangles(size, new)) for size, new in zip(dims[2:], sizes, strict=True)
     )
@@ -211,8 +212,7 @@ def _padded(old: Old, one: Output, begin: int, end: int) -> Output:
         raise IRError(f"pad_beg {begin} and pad_end {end} leave nothing of {list(dims)}")
     cut = (max(0, -begin), max(0, -end))
     if any(cut):
-        stops = [size - cut[1] for size in dims]
-        rows = [(cut[0], cut[0]), stops, (1, 1), (2, 3)]
+        rows = [(cut[0], cut[0]), until(cut[1], cut[1]), (1, 1), (2, 3)]
         one = old.add("Slice", "opset8", [one, *(old.indices(*row) for row in rows)])
     if begin > 0 or end > 0:
         old.remark("pad_beg or pad_end above 0: zeros are added, as the catalogue of layers says")

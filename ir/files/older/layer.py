@@ -171,12 +171,17 @@ class Old:
         kind: Kind = "changed",
         hint: str | None = None,
         *,
-        fixed: bool = False,
+        fixed: int | None = None,
     ) -> None:
-        """Report where the upgraded layer is not exactly the old one."""
-        layer = self.layer
+        """Report where the upgraded layer is not exactly the old one.
+
+        ``fixed`` is the input of whose sizes, but for the batch, it holds alone.
+        """
+        layer, told = self.layer, None
+        if fixed is not None and self.scene.walk.outer:
+            told = self[fixed].layer.name, self[fixed].index
         self.scene.origin.remarks.append(
-            Remark(kind, message, layer.where, hint, fixed, layer.element)
+            Remark(kind, message, layer.where, hint, told, layer.element)
         )
 
     # What it puts down.

@@ -11,7 +11,12 @@ from .table import Made, converts
 #: NumPy has no more axes.
 MOST_AXES = 64
 #: A place behind all others.
-_LAST = 2**31 - 1
+LAST = 2**31 - 1
+
+
+def until(*cut: int) -> list[int]:
+    """Where a Slice ends that leaves out so many of the last places of its axes."""
+    return [-count if count else LAST for count in cut]
 
 
 @converts("Concat", "axis=1", becomes="Concat-1")
@@ -84,7 +89,7 @@ def crop(old: Old) -> Made:
         cut = old.integers("crop_end", 0)
         if len(cut) != len(axes):
             raise IRError(f"crop_end has {len(cut)} numbers for {len(axes)} axes")
-        end = old.indices(*(-n if n else _LAST for n in cut))
+        end = old.indices(*until(*cut))
     else:
         end = old.indices(*_ends(old, axes, begin))
     return old.add("Slice", "opset8", [old[0], first, end, steps, places])

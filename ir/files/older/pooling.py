@@ -147,8 +147,8 @@ def _rounding(old: Old, pool: Pool, window: Window, sizes: tuple[int, ...], want
         old.remark(
             f"rounds {_word(rounding)}, as the declared sizes {list(declared)} need; the file "
             f"says {pool.rounding or 'nothing, which meant up'} and that gives "
-            f"{list(given[wanted])}"
-        )
+            f"{list(given[wanted])}", fixed=0 if pool.window.auto_pad.startswith("same") else None,
+        )  # fmt: skip
     elif pool.rounding is None and window.auto_pad == "explicit" and _matters(window, sizes):
         old.remark("rounds up (ceil_torch): the file does not say it, and that was the default")
     return rounding

@@ -115,7 +115,7 @@ def top_k(old: Old) -> Made:
 @converts(
     "NonMaxSuppression",
     "center_point_box=false sort_result_descending=true",
-    becomes="NonMaxSuppression-9 Broadcast-1 Concat-1 Slice-8 Reshape-1",
+    becomes="NonMaxSuppression-9 Broadcast-1 Concat-1 Slice-8 Reshape-1 ShapeOf-3 Gather-1",
 )
 def non_max_suppression(old: Old) -> Made:
     """Boxes and scores; then, where given, how many a class, the overlap, the least score.
@@ -125,7 +125,7 @@ def non_max_suppression(old: Old) -> Made:
     """
     if len(old.dims(0)) != 3:
         raise IRError(f"the boxes are {list(old.dims(0))}, they have 3 axes")
-    many = old.scalar_count(2) if len(old) > 2 else old.constant(np.array(old.dims(0)[1]))
+    many = old.scalar_count(2) if len(old) > 2 else old.reshape(old.sizes(old[0], 1), ())
     # OpenVINO of today takes away a box whose overlap reaches the threshold; none reaches 2.
     overlap = old.reshape(old.reals(3), ()) if len(old) > 3 else old.constant(2.0)
     inputs = [old.reals(0), old.reals(1), many, overlap]
