@@ -207,6 +207,42 @@ def test_a_run_holds_what_it_needs_later_alone() -> None:
         ir.compile(chain(20, kept=True), max_memory=5_000_000)
 
 
+BRANCHES = {
+    "convolutions": lambda o, x, one: o.ReLU(
+        o.Convolution(
+            x,
+            np.full((4, 4, 1, 1), one, np.float32),
+            strides=(1, 1),
+            dilations=(1, 1),
+            pads_begin=(0, 0),
+            pads_end=(0, 0),
+        )
+    ),
+    "products": lambda o, x, one: o.MatMul(x, np.full((64, 64), one / 64, np.float32)),
+    "curves": lambda o, x, one: o.Sin(o.Multiply(x, np.float32(one))),
+    "soft": lambda o, x, one: o.SoftMax(o.Multiply(x, np.float32(one)), axis=3),
+}
+
+
+@pytest.mark.parametrize("kind", BRANCHES)
+def test_a_sum_of_branches_needs_no_more_for_more_of_them(kind: str) -> None:
+    def model(count: int) -> ir.Model:
+        net = ir.Builder()
+        x = net.parameter("x", "f32", "1,4,64,64")
+        branches = [BRANCHES[kind](ir.ops, x, number + 1) for number in range(count)]
+        total = branches[0]
+        for one in branches[1:]:
+            total = ir.ops.Add(total, one)
+        net.result(total, name="y")
+        return net.model()
+
+    x = np.random.default_rng(0).standard_normal((1, 4, 64, 64)).astype("f4")
+    tensor = x.nbytes
+    enough = 8 * tensor + 100_000  # weights and rooms of kernels are among them
+    found = ir.compile(model(24), max_memory=enough)({"x": x})["y"]
+    np.testing.assert_allclose(found, ir.run(model(24), {"x": x})["y"], rtol=2e-5, atol=1e-4)
+
+
 def model_of(kind: str, version: str, inputs: list[Any], attributes: dict[str, Any]) -> ir.Model:
     net = ir.Builder()
     given = [net.constant(value) for value in inputs]

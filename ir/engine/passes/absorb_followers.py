@@ -1,7 +1,8 @@
 """Replace `g(f(x), c)` by f with the epilogue g, where g is elementwise and f's only reader.
 
 The epilogue is done to each block of f's output while that is in cache. So is a g that changes
-each number by itself after others have moved them.
+each number by itself after others have moved them. Where g joins two such f, the later one takes
+it: the first would have to wait for the second, and in a sum of many branches for all of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from ..plan import (
     stands_beside,
 )
 
+#: A node waits for at most so many others that come after it and that do not take the follower:
+#: all that is waited for is kept in memory.
+WAITS = 2
 #: What gives the numbers that it takes, in another order or shape.
 MOVES = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
@@ -28,14 +32,25 @@ MOVES = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 def absorb_followers(plan: Plan) -> None:
     """Apply the pass."""
     gone: set[Node] = set()
+    places = {node: place for place, node in enumerate(plan.nodes)}
     for node in plan.nodes:
         if node in gone:
             continue
+        waits = 0
         while node.kind in HEADS and len(node.outputs) == 1 and node.outputs[0].type == np.float32:
             follower = only_user(node.outputs[0])
             if follower is None or not (
                 _is_elementwise(node.outputs[0], follower) or _shuffles(node, follower)
             ):
+                break
+            for value in follower.inputs:
+                if value is node.outputs[0] or value.producer is None:
+                    continue
+                taker = _taker(value, follower)
+                if taker is not None and places[taker] > places[node]:
+                    waits = WAITS
+                waits += places.get(value.producer, 0) > places[node]
+            if waits > WAITS:
                 break
             node.take_over(follower)
             gone.add(follower)
@@ -53,6 +68,21 @@ def absorb_followers(plan: Plan) -> None:
             gone.add(node)
     plan.replace({node: [] for node in gone})
     plan.sort()
+
+
+def _taker(value: Value, follower: Node) -> Node | None:
+    """The node that will take a follower over by its other operand, if there is one."""
+    user = follower
+    while only_user(value) is user and _is_elementwise(value, user):
+        node = value.producer
+        if node is None or len(node.outputs) != 1 or value.type != np.float32:
+            return None
+        if node.kind in HEADS:
+            return node
+        if node.kind not in UNARY:
+            return None
+        value, user = node.inputs[0], node
+    return None
 
 
 def _moved(node: Node) -> tuple[Node, Node] | None:
