@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -87,18 +87,24 @@ class Replace(Edit):
                     "the last node of a pattern is the one whose output is replaced",
                 )
             match = self._match(desk, layer)
-            inner = {} if match is None else self._inner(match)
-            if match is not None and not taken & inner.keys():
+            if match is None:
+                continue
+            # Occurrences may share a constant: it goes when nothing reads it any more.
+            own = {key for key, x in self._inner(match).items() if x.type != "Const"}
+            if not taken & own:
                 found.append(match)
-                taken |= inner.keys()
+                taken |= own
         if (not found and self.count is None) or self.count not in (None, len(found)):
             raise UsageError(
                 f"the pattern is there {len(found)} times, "
                 f"{'once or more' if self.count is None else self.count} is expected",
                 hint="layers whose outputs are used outside of the pattern do not match",
             )
+        # An occurrence may be fed by one before it, whose output is another by then.
+        moved: dict[Source, Source] = {}
         for match in found:
-            self._rebuild(desk, match)
+            now = {name: _now(source, moved) for name, source in match.items()}
+            moved[match[root.id]] = self._rebuild(desk, match, now)
 
     def _inner(self, match: dict[str, Source]) -> dict[int, Layer]:
         """The layers of a match, by their identity."""
@@ -107,26 +113,49 @@ class Replace(Edit):
     def _match(self, desk: Desk, root: Layer) -> dict[str, Source] | None:
         """What each name of the pattern is, with this layer as the last node."""
         nodes = {node.id: node for node in self.pattern}
-        for match in _ways(desk, nodes, [(self.pattern[-1].id, Source(root, 0))], {}):
+        last = Source(root, 0)
+        # The output is replaced for all; further ones of its layer go on where it is kept.
+        spared = root if self.pattern[-1].id in self._needed() else None
+        for match in _ways(desk, nodes, [(self.pattern[-1].id, last)], {}):
             if len(match.keys() & nodes.keys()) < len(nodes):
                 continue  # a node that is no part of what the last one needs
             inner = self._inner(match)
-            used = all(
-                id(user) in inner
-                for node in self.pattern[:-1]
+            outputs = [
+                Source(match[node.id].layer, index)
+                for node in self.pattern
                 if match[node.id].layer.type != "Const"
                 for index in range(len(match[node.id].layer.outputs))
-                for user, _ in desk.bench.users(Source(match[node.id].layer, index))
-            )
-            if used:
+            ]
+            if all(
+                id(user) in inner
+                for output in outputs
+                if output != last and output.layer is not spared
+                for user, _ in desk.bench.users(output)
+            ):
                 return match
         return None
 
-    def _rebuild(self, desk: Desk, match: dict[str, Source]) -> None:
+    def _needed(self) -> set[str]:
+        """The names of the pattern that the snippet, or what follows, is fed by."""
+        made = {node.id for node in self.snippet}
+        needed = {name for node in self.snippet for name in node.inputs} - made
+        return needed if self.snippet or self.output is None else {self.output}
+
+    def _gone(self, desk: Desk, match: dict[str, Source]) -> list[Layer]:
+        """The layers of a match that the snippet does not need, and no layer that it needs."""
+        gone = {key: x for key, x in self._inner(match).items() if x.type != "Const"}
+        queue = [match[name].layer for name in self._needed()]
+        while queue:
+            layer = gone.pop(id(queue.pop()), None)
+            if layer is not None:
+                queue += [row[0] for row in desk.graph.sources(layer) if row is not None]
+        return [*gone.values()]
+
+    def _rebuild(self, desk: Desk, match: dict[str, Source], made: dict[str, Source]) -> Source:
+        """Put the snippet in the place of a match, whose names are now these; its output."""
         bench = desk.bench
         old = match[self.pattern[-1].id]
-        made: dict[str, Source] = dict(match)
-        new = match[self.output] if self.output is not None else old
+        new = made[self.output] if self.output is not None else old
         users = bench.users(old)
         built: set[int] = set()
         for node in self.snippet:
@@ -140,11 +169,7 @@ class Replace(Edit):
                 new = bench.put(node.type, version, inputs, data, name=name)
             made[node.id] = new
             built.add(id(new.layer))
-        kept = {id(made[name].layer) for node in self.snippet for name in node.inputs}
-        gone = [
-            layer for key, layer in self._inner(match).items()
-            if key not in kept and layer.type != "Const"
-        ]  # fmt: skip
+        gone = self._gone(desk, match)
         bench.feed(users, new)
         name = old.layer.name
         bench.take_out(gone)
@@ -153,6 +178,7 @@ class Replace(Edit):
         said = ", ".join(node.type for node in self.snippet) or "nothing"
         was = ", ".join(node.type for node in self.pattern)
         desk.report.note("replaced", f"{was} by {said}", name)
+        return new
 
     def _constant(self, desk: Desk, node: Node, name: str, match: dict[str, Source]) -> Source:
         if node.value is None:
@@ -164,6 +190,13 @@ class Replace(Edit):
             kind = known if known.is_real or not real else ElementType.F32
         kind = ElementType.named(kind)
         return desk.bench.constant(array_of(node.value, kind, name), kind, name=name)
+
+
+def _now(source: Source, moved: Mapping[Source, Source]) -> Source:
+    """What a tensor is, now that others stand in the places of some."""
+    while source in moved:
+        source = moved[source]
+    return source
 
 
 def _attribute(value: Any, match: dict[str, Source]) -> Any:
