@@ -33,7 +33,7 @@ def reads(xml: str, weights: bytes) -> bool:
     "NC", "[N,C]", "[n, c]", "N?", "N...", "...C", "", "0N", "N_", "[_a,b_]", "[_]", "...",
     "[...]", "[batch,chan]", "[?,C]", "N,", "[N,,C]", "N C", "N...C...", "[N,C", "NN", "[N,N]",
     "[n,N]", "SCALAR", "N-C", "[?N]", "[,]", "N[C]", "[Ü,C]", "N,C", "NC]", "[N,C]]",
-    "....", "[N,....]",
+    "....", "[N,....]", "[N,Batch]", "[channel,C]", "[**SCALAR**]", "**scalar**", "**SCALAR**",
 ])  # fmt: skip
 def test_a_layout_is_refused_where_openvino_refuses_it(layout: str) -> None:
     info = f'<rt_info><attribute name="layout" version="0" layout="{layout}"/></rt_info>'

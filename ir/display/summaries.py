@@ -7,7 +7,15 @@ from typing import Any
 
 from ...layers.base import Op
 from ...schemas import IRError, Shape, Tensor
-from ..document import Graph, Layer, Model, Port, named_inputs, output_keys, output_names
+from ..document import (
+    Graph,
+    Layer,
+    Model,
+    layout_text,
+    named_inputs,
+    output_keys,
+    output_names,
+)
 from .costs import macs, sums_products
 from .sizes import constant_bytes, elements
 
@@ -57,7 +65,7 @@ def summary(model: Model) -> dict[str, Any]:
             {
                 "name": names[0],
                 "names": names,
-                "layout": layout_of(next(iter(x.outputs), None)),
+                "layout": layout_text(next(iter(x.outputs), None)),
                 **describe(declared(x)[0]),
             }
             for x, names in named_inputs(model.parameters)
@@ -86,17 +94,9 @@ def outputs(graph: Graph) -> list[dict[str, Any]]:
         tensor = None if source is None else declared(source[0])[source[1]]
         said = describe(tensor) if tensor is not None else {"type": "?", "shape": "?"}
         names = output_names(graph, result)
-        layout = None if source is None else layout_of(source[0].outputs[source[1]])
+        layout = None if source is None else layout_text(source[0].outputs[source[1]])
         rows.append({"name": key, "names": names, "layout": layout, **said})
     return rows
-
-
-def layout_of(port: Port | None) -> str | None:
-    """The layout that a tensor says, such as [N,C,H,W]."""
-    for info in () if port is None else port.rt_info or ():
-        if info.key == "layout" and "layout" in info.attributes:
-            return info.attributes["layout"]
-    return None
 
 
 def depth(graph: Graph) -> int | None:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from .layer_parts import LAYER_ORDER as LAYER_ORDER
     from .layer_parts import NET_ORDER as NET_ORDER
     from .layer_parts import PARTS as PARTS
+    from .layouts import axis_names as axis_names
+    from .layouts import layout_spelling as layout_spelling
+    from .layouts import layout_text as layout_text
     from .literals import Value as Value
     from .literals import array_of as array_of
     from .model import Model as Model
@@ -84,6 +87,7 @@ __getattr__, __dir__ = face(
         "joined": "joined_numbers",
         "layer": "Layer",
         "layer_parts": "BODIES BODIES_OF LAYER_ORDER NET_ORDER PARTS",
+        "layouts": "axis_names layout_spelling layout_text",
         "literals": "Value array_of",
         "model": "Model",
         "names": (

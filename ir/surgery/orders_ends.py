@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ...schemas import ElementType, IRError, Shape, Tensor, UsageError
-from ..document import Info, Port, array_of, keep_symbols
+from ...schemas import ElementType, IRError, Shape, Tensor, UsageError, Where
+from ..document import Info, Port, array_of, axis_names, keep_symbols, layout_spelling, layout_text
 from .orders import Desk, Edit, Key, Valued, Word
 from .workbench import Source, Workbench
 
@@ -195,7 +195,9 @@ class SetLayout(Edit):
     op: Literal["set-layout"]
     input: str | None = Field(None, description="the input")
     output: str | None = Field(None, description="the output")
-    layout: str = Field(description="one letter for each axis, such as NCHW")
+    layout: str = Field(
+        description="one letter for each axis, such as NCHW, or words: [N,CHAN,H,W], N...C"
+    )
 
     def _carry_out(self, desk: Desk) -> None:
         if (self.input is None) == (self.output is None):
@@ -204,45 +206,64 @@ class SetLayout(Edit):
             source = Source(desk.bench.input(self.input), 0)
         else:
             source = desk.bench.feeder(desk.bench.output(self.output or ""), 0)
-        rank = desk.bench.known(source).rank
-        axes = axes_of(self.layout)
-        if rank is not None and rank != len(axes):
-            raise UsageError(
-                f"layout {self.layout} has {len(axes)} axes, the tensor {rank}", source.layer.where
-            )
+        axes_of(self.layout, desk.bench.known(source).rank, source.layer.where)
         set_layout(source.port, self.layout)
         desk.report.note("layout", self.layout, source.layer)
 
 
-def axes_of(layout: str) -> str:
-    """The letters of a layout, one for each axis."""
-    letters = layout.strip("[]").replace(",", "").replace(" ", "").upper()
-    named = [letter for letter in letters if letter != "?"]
-    if (
-        not letters
-        or not all(x.isalpha() or x == "?" for x in letters)
-        or (len(set(named)) != len(named))
-    ):
-        raise UsageError(f'"{layout}" is no layout', hint="write one letter for each axis: NCHW")
-    return letters
+def axes_of(
+    layout: str, rank: int | None = None, where: Where | None = None, what: str = "the tensor"
+) -> tuple[str, ...]:
+    """The names of a layout's axes, "?" of one without a name; by the rank where "..." stands."""
+    text = layout.strip()
+    if "," in text and not text.startswith("["):
+        text = f"[{text}]"
+    try:
+        names = axis_names(text)
+    except ValueError as error:
+        raise UsageError(
+            f'"{layout}" is no layout: {error}',
+            where,
+            "write one letter for each axis: NCHW; words as [N,CHAN,H,W]; ... for any axes: N...C",
+        ) from None
+    if rank is None:
+        return names
+    count = f"{len(names)}"
+    if "..." in names:
+        place = names.index("...")
+        count = f"{len(names) - 1} or more"
+        unnamed = ("?",) * (rank - len(names) + 1)
+        names = (*names[:place], *unnamed, *names[place + 1 :])
+    if len(names) != rank:
+        raise UsageError(f"layout {layout} has {count} axes, {what} {rank}", where)
+    return names
 
 
-def layout_of(port: Port) -> str | None:
-    """The letters of the layout that a port says, None where it says none."""
-    info = port.rt_info
-    for child in info or ():
-        if child.attributes.get("name") == "layout" and "layout" in child.attributes:
-            text = child.attributes["layout"]
-            return None if "..." in text else axes_of(text)
-    return None
+def layout_of(port: Port, rank: int | None = None) -> str | None:
+    """A letter, or "?", for each axis of the layout that a port says; None where it says none.
+
+    The rank is that of the port, unless it is given.
+    """
+    text = said_layout(port)
+    if text is None:
+        return None
+    where = None if port.layer is None else port.layer.where
+    names = axes_of(text, len(port.dims) if rank is None else rank, where)
+    return "".join(name if len(name) == 1 else "?" for name in names)
+
+
+def said_layout(port: Port) -> str | None:
+    """The layout that a port says, if that is anything: "..." is not."""
+    text = layout_text(port)
+    return None if text is None or text.strip() in ("", "...", "[...]") else text
 
 
 def set_layout(port: Port, layout: str) -> None:
     """Let a port say its layout, as OpenVINO writes it."""
     info = port.rt_info or Info("rt_info")
-    text = f"[{','.join(axes_of(layout))}]"
+    text = layout_spelling(axes_of(layout))
     for child in info:
-        if child.attributes.get("name") == "layout":
+        if child.key == "layout":
             child.attributes["layout"] = text
             break
     else:

@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import Field
 
 from ...schemas import ANY, Dim, ElementType, Size, Tensor, UsageError
-from ..document import FreeNames, Layer, keep_symbols
+from ..document import FreeNames, Layer, keep_symbols, layout_spelling
 from .orders import Desk, Edit
-from .orders_ends import axes_of, layout_of, set_layout
+from .orders_ends import axes_of, said_layout, set_layout
 from .workbench import Source
 
 #: The layout of images in a model that says none.
@@ -41,11 +41,16 @@ class Preprocess(Edit):
         bench, parameter = desk.bench, desk.input(self.input)
         source = Source(parameter, 0)
         tensor = bench.known(source)
-        inner = self._model_layout(parameter, tensor)
-        given = inner if self.layout is None else axes_of(self.layout)
+        if tensor.rank is None:
+            raise UsageError("its rank is not known", parameter.where, "give it a shape first")
+        own = self._model_layout(parameter, tensor.rank)
+        text = own if self.layout is None else self.layout
+        inner, given = (axes_of(x, tensor.rank, parameter.where, "the input") for x in (own, text))
         if sorted(given) != sorted(inner):
             raise UsageError(
-                f"layout {given} has other axes than that of the model, {inner}", parameter.where
+                f"layout {text} has other axes than that of the model, {own}",
+                parameter.where,
+                None if self.model_layout else 'say what its axes are: "model_layout"',
             )
         users = bench.users(source)
         kind = tensor.type if self.type is None else ElementType.named(self.type)
@@ -71,26 +76,21 @@ class Preprocess(Edit):
             bench.feed(users, steps.at)
         elif self.layout is None:
             raise UsageError("it asks for nothing to be done", parameter.where)
-        set_layout(source.port, given)
-        desk.report.note("preprocess", f"takes {bench.known(source)} in {given}", parameter)
+        set_layout(source.port, text)
+        named = _spelled(given)
+        desk.report.note("preprocess", f"takes {bench.known(source)} in {named}", parameter)
 
-    def _model_layout(self, parameter: Layer, tensor: Tensor) -> str:
-        if tensor.rank is None:
-            raise UsageError("its rank is not known", parameter.where, "give it a shape first")
-        found = self.model_layout or layout_of(parameter.outputs[0]) or USUAL.get(tensor.rank)
+    def _model_layout(self, parameter: Layer, rank: int) -> str:
+        """What its axes are: what is given, else what it says; guessed only if it says nothing."""
+        said = said_layout(parameter.outputs[0])
+        found = self.model_layout or (USUAL.get(rank) if said is None else said)
         if found is None:
             raise UsageError(
-                f"its layout is not known, it has rank {tensor.rank}",
+                f"its layout is not known, it has rank {rank}",
                 parameter.where,
                 'give "model_layout"',
             )
-        letters = axes_of(found)
-        if len(letters) != tensor.rank:
-            raise UsageError(
-                f"layout {letters} has {len(letters)} axes, the input {tensor.rank}",
-                parameter.where,
-            )
-        return letters
+        return found
 
     def _redeclare(
         self,
@@ -98,14 +98,16 @@ class Preprocess(Edit):
         parameter: Layer,
         tensor: Tensor,
         kind: ElementType,
-        given: str,
-        inner: str,
+        given: tuple[str, ...],
+        inner: tuple[str, ...],
     ) -> None:
         """Give the input the type and shape that are given from now on."""
         sizes: list[Size] = [tensor.shape[axis] for axis in _order(inner, given)]
         if self.resize is not False:
             if not {"H", "W"} <= set(given):
-                raise UsageError(f"layout {given} has no H and W to resize", parameter.where)
+                raise UsageError(
+                    f"layout {_spelled(given)} has no H and W to resize", parameter.where
+                )
             wanted: list[Size] = [ANY, ANY]
             if isinstance(self.resize, list):
                 if len(self.resize) != 2 or min(self.resize) < 1:
@@ -126,8 +128,9 @@ class Preprocess(Edit):
 class _Steps:
     """A chain of layers behind an input."""
 
-    def __init__(self, desk: Desk, at: Source, name: str, layout: str) -> None:
+    def __init__(self, desk: Desk, at: Source, name: str, layout: tuple[str, ...]) -> None:
         self.desk, self.at, self.name, self.layout = desk, at, name, layout
+        self.where = at.layer.where
 
     def add(self, type: str, version: str, more: list[Source], **data: Any) -> None:
         """One more layer."""
@@ -154,7 +157,7 @@ class _Steps:
             raise UsageError(
                 f"height and width of the model are {sizes[0]} and {sizes[1]}, resizing needs "
                 "them known",
-                self.at.layer.where,
+                self.where,
                 "give the input a shape first (set-shape)",
             )
         axes = [self.layout.index(letter) for letter in "HW"]
@@ -168,11 +171,15 @@ class _Steps:
     def channels(self) -> tuple[int, int]:
         """The axis of the channels, and their number."""
         if "C" not in self.layout:
-            raise UsageError(f"layout {self.layout} has no C", self.at.layer.where)
+            raise UsageError(
+                f"layout {_spelled(self.layout)} has no C",
+                self.where,
+                'say which are the channels: "model_layout"',
+            )
         axis = self.layout.index("C")
         size = self.tensor.shape[axis]
         if isinstance(size, Dim):
-            raise UsageError(f"the number of channels is {size}", self.at.layer.where)
+            raise UsageError(f"the number of channels is {size}", self.where)
         return axis, size
 
     def reverse(self) -> None:
@@ -190,7 +197,7 @@ class _Steps:
             axis, count = self.channels()
             if value.shape != (count,):
                 raise UsageError(
-                    f"{value.size} numbers are given for {count} channels", self.at.layer.where
+                    f"{value.size} numbers are given for {count} channels", self.where
                 )
             shape = [1] * len(self.layout)
             shape[axis] = count
@@ -198,14 +205,14 @@ class _Steps:
         with np.errstate(over="ignore"):
             value = value.astype(kind.dtype)
         if not np.isfinite(value).all():
-            raise UsageError(f"{numbers} is more than {kind} holds", self.at.layer.where)
+            raise UsageError(f"{numbers} is more than {kind} holds", self.where)
         if type == "Divide" and not value.all():
-            raise UsageError("a scale is 0", self.at.layer.where)
+            raise UsageError("a scale is 0", self.where)
         words = {"m_pythondiv": True} if type == "Divide" else {}
         more = [self.constant(value, kind)]
         self.add(type, "opset1", more, auto_broadcast="numpy", **words)
 
-    def transpose(self, layout: str) -> None:
+    def transpose(self, layout: tuple[str, ...]) -> None:
         """Another layout, where it is another."""
         if layout != self.layout:
             order = _order(self.layout, layout)
@@ -213,7 +220,12 @@ class _Steps:
             self.layout = layout
 
 
-def _order(layout: str, wanted: str) -> list[int]:
+def _spelled(layout: tuple[str, ...]) -> str:
+    """A layout in letters, where these suffice."""
+    return "".join(layout) if max(map(len, layout), default=1) == 1 else layout_spelling(layout)
+
+
+def _order(layout: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
     """Where a layout has the axes of another; those without a letter keep their order."""
     unnamed = (axis for axis, letter in enumerate(layout) if letter == "?")
     return [next(unnamed) if letter == "?" else layout.index(letter) for letter in wanted]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....schemas import ElementType
 from ....schemas.printing import shown
+from ...document import axis_names
 from . import known
 from .loose import LooseLayer, LooseModel, whole
 from .note import Note, tag
@@ -26,8 +27,6 @@ _VALUES = {
     "old_api_map_order": 'write the axes in their order, such as "0,3,1,2", or remove it',
     "old_api_map_element_type": "write one such as f16, or remove it",
 }
-#: The name of an axis in a layout.
-_AXIS = re.compile(r"_*[A-Za-z0-9][A-Za-z0-9_]*")
 _REFUSED = frozenset({"DisableConstantFolding", "nms_selected_indices", "strides_propagation"})
 
 
@@ -121,44 +120,19 @@ def keys(section: etree._Element) -> Iterator[Note]:
 def layout(child: etree._Element, node: LooseLayer, rank: int | None) -> Iterator[Note]:
     """The layout of a port: names of its axes."""
     text = child.get("layout") or ""
-    problem, axes = _layout(text)
-    if problem is not None:
+    try:
+        names = axis_names(text)
+    except ValueError as problem:
         yield Note(
             "IR241", f"layout={shown(text)}: {problem}", child, node, "layout",
             'write one such as "NCHW", "[N,C,H,W]", "N?..." or "..."',
         )  # fmt: skip
-    elif axes is not None and rank is not None and axes != rank:
+        return
+    if "..." not in names and rank is not None and len(names) != rank:
         yield Note(
-            "IR242", f"layout={shown(text)} names {axes} axes, the port has {rank}", child, node,
-            "layout", "name each axis, or write ... for those that do not matter",
+            "IR242", f"layout={shown(text)} names {len(names)} axes, the port has {rank}", child,
+            node, "layout", "name each axis, or write ... for those that do not matter",
         )  # fmt: skip
-
-
-def _layout(text: str) -> tuple[str | None, int | None]:
-    """What is wrong with a layout; and how many axes it names, where it says."""
-    plain = text.strip()
-    if not plain:
-        return None, None
-    if plain.upper() in ("**SCALAR**", "[**SCALAR**]"):
-        return None, 0
-    if plain.startswith("[") and plain.endswith("]"):
-        names = [name.strip() for name in plain[1:-1].split(",")]
-    else:
-        names = re.findall(r"\.\.\.|.", plain, re.DOTALL)
-    if names.count("...") > 1:
-        return '"..." stands twice', None
-    seen: set[str] = set()
-    for name in names:
-        if not name:
-            return "a name is empty", None
-        if name in ("?", "..."):
-            continue
-        if not _AXIS.fullmatch(name):
-            return f"{shown(name)} is no name of letters, digits and _", None
-        if name.upper() in seen:
-            return f"{shown(name)} stands twice", None
-        seen.add(name.upper())
-    return None, None if "..." in names else len(names)
 
 
 def legacy(model: LooseModel) -> Iterator[Note]:
