@@ -15,7 +15,7 @@ from .options import (
     format_option,
     lenient_option,
     output_option,
-    pairs,
+    split,
     target_of,
     verb,
 )
@@ -36,7 +36,7 @@ from .options import (
     "mapped",
     multiple=True,
     metavar="OUTPUT=INPUT",
-    help="An output of an earlier model that feeds an input of a later one.",
+    help="An output of an earlier model that feeds an input of a later one; it may feed several.",
 )
 @click.option("--by-name", is_flag=True, help="Join outputs and inputs that have the same name.")
 @click.option("--chain", is_flag=True, help="Join the outputs of each model in order with the "
@@ -76,9 +76,10 @@ def merge_command(
         raise UsageError("--map, --by-name and --chain exclude each other")
     sources = [Source(model, lenient=lenient) for model in models]
     target = target_of(sources[0], output, force=force, in_place=False, dry_run=dry_run)
+    rows = [split(text) for text in mapped]
     done = merge(
         [source.read() for source in sources],
-        pairs(mapped) if mapped else "names" if by_name else "order" if chain else None,
+        rows or ("names" if by_name else "order" if chain else None),
         prefixes=prefixes or None,
         share=share,
         keep_outputs=keep_outputs,

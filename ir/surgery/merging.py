@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from os import PathLike
-from types import NoneType
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeGuard
 
 from ...schemas import Size, Tensor, UsageError
 from ...schemas.shapes import limits
@@ -18,6 +17,7 @@ from ..document import (
     join_names,
     listed,
     named_inputs,
+    output_keys,
     output_names,
     split_names,
 )
@@ -29,7 +29,12 @@ from .transplanting import ends_in_order, transplant
 from .workbench import Source, Workbench
 
 #: Which output feeds which input: by a map, where names are equal, or one after another.
-Joint: TypeAlias = "Mapping[str, str] | Literal['names', 'order'] | None"
+Joint: TypeAlias = (
+    "Mapping[str, str | Iterable[str]] | Iterable[tuple[str, str]] | "
+    "Literal['names', 'order'] | None"
+)
+#: Outputs, and an input that each feeds.
+Rows: TypeAlias = "Sequence[tuple[str, str]]"
 
 
 def merge(
@@ -46,8 +51,9 @@ def merge(
     Args:
         models: The models, or their paths, in order; they are not changed.
         connect: Which outputs of the earlier models feed which inputs of the later ones: a map
-            from outputs to inputs (with their prefixes), ``names`` for all that have equal names,
-            ``order`` for the first with the first; None: side by side.
+            from outputs to inputs (with their prefixes), one or several, or pairs of them;
+            ``names`` for all that have equal names, ``order`` for the first with the first;
+            None: side by side.
         prefixes: What to put before all names of each model, so that none are equal; names of
             shared inputs stay.
         share: Inputs that several models have, and that become one.
@@ -61,11 +67,7 @@ def merge(
         raise UsageError("one model is given, two or more are merged", hint="give them as a list")
     if not isinstance(models, Iterable):
         raise UsageError(f"a list of models is wanted, not {type(models).__name__}")
-    if not isinstance(connect, (Mapping, NoneType)) and connect not in ("names", "order"):
-        raise UsageError(
-            f"connect is {connect!r:.60}, nothing that says what feeds what",
-            hint='give a map from outputs to inputs, "names" or "order"',
-        )
+    rows = _rows(connect)
     if prefixes is not None:
         prefixes = listed(prefixes)
     parts = [deepcopy(opened(model)) for model in models]
@@ -84,7 +86,7 @@ def merge(
     whole = Model(parts[0].name if name is None else name, newest)
     whole.rt_info, whole.meta_data = parts[0].rt_info, parts[0].meta_data
     shared = listed(share)
-    joined: set[str] = set()
+    joined: set[tuple[str, str]] = set()
     for name_ in shared:
         having = sum(_input_named(part, name_) is not None for part in parts)
         if having < 2:
@@ -99,26 +101,74 @@ def merge(
             modernize(part, newest, report)
         if prefixes is not None and prefixes[number]:
             _put_before(part, prefixes[number], shared, report)
+    ends = [(set(_inputs_by_name(part)), set(_outputs_by_name(part))) for part in parts]
+    for number, part in enumerate(parts):
         if number:
-            wires = _wires(whole, part, connect, shared, joined)
+            wires = _wires(whole, part, connect, rows, shared, joined)
             same = _same(whole, part, shared)
-            ending = [] if keep_outputs else [result for result, _ in wires]
+            if keep_outputs:
+                ending = []
+            else:
+                wanted = _wanted(whole, connect, rows, ends[number:])
+                ending = [one.ours for one in wires if id(one.ours) not in wanted]
             _yield_names(whole, part, ending)
-            _tell_apart(whole, part, [b for _, b in (*wires, *same)], ending, report)
-            _join(whole, part, wires, same, report, keep_outputs)
+            _tell_apart(whole, part, [one.theirs for one in (*wires, *same)], ending, report)
+            _join(whole, part, wires, same, ending, report)
         else:
             transplant(part, whole)
-    if isinstance(connect, Mapping):
-        for name_ in (*connect, *connect.values()):
-            if name_ not in joined:
-                _missing(whole, name_)
+    for row in rows:
+        if row not in joined:
+            output, input_ = row
+            _missing(whole, input_ if any(output == known for known, _ in joined) else output)
     settle(whole, report)
     report.layers = before, size_of(whole)
     return Operated(whole, report)
 
 
+def _rows(connect: object) -> list[tuple[str, str]]:
+    """Which output feeds which input, where the caller says so, each row once."""
+    if connect is None or (isinstance(connect, str) and connect in ("names", "order")):
+        return []
+    rows: list[object] = [connect]
+    if isinstance(connect, Mapping):
+        rows = [(output, x) for output, inputs in connect.items() for x in listed(inputs)]
+    elif isinstance(connect, Iterable) and not isinstance(connect, str):
+        rows = [tuple(row) if isinstance(row, list) else row for row in connect]
+    found = [row for row in rows if _is_pair(row)]
+    if len(found) != len(rows):
+        raise UsageError(
+            f"connect is {connect!r:.60}, nothing that says what feeds what",
+            hint='give a map from outputs to inputs, pairs of them, "names" or "order"',
+        )
+    return list(dict.fromkeys(found))
+
+
+def _is_pair(row: object) -> TypeGuard[tuple[str, str]]:
+    return isinstance(row, tuple) and len(row) == 2 and all(isinstance(x, str) for x in row)
+
+
+def _wanted(
+    whole: Model, connect: Joint, rows: Rows, ends: Sequence[tuple[set[str], set[str]]]
+) -> set[int]:
+    """The outputs that feed models after the next one, too, whose ends are the first of these.
+
+    A name means the last output that has it.
+    """
+    outputs = _outputs_by_name(whole)
+    pairs = [(name, name) for name in outputs] if connect == "names" else rows
+    found: set[int] = set()
+    for output, input_ in pairs:
+        for place, (inputs, given) in enumerate(ends):
+            if place and input_ in inputs and output in outputs:
+                found.add(id(outputs[output]))
+            if output in given:
+                break
+    return found
+
+
 def _missing(whole: Model, name: str) -> None:
-    ends = [f'"{x.name}"' for x in (*whole.parameters, *whole.results)]
+    inputs = [names[0] for _, names in named_inputs(whole.parameters)]
+    ends = [f'"{known}"' for known in (*inputs, *output_keys(whole))]
     raise UsageError(
         f'"{name}" of the map is no output of an earlier model with its input in a later one',
         hint=f"inputs and outputs are now {', '.join(ends[:12])}",
@@ -151,11 +201,12 @@ def _put_before(part: Model, prefix: str, shared: Sequence[str], report: Surgery
     report.note("prefix", f'"{prefix}" before the names of model "{part.name}"')
 
 
+def _inputs_by_name(graph: Graph) -> dict[str, Layer]:
+    return {name: layer for layer, names in named_inputs(graph.parameters) for name in names}
+
+
 def _input_named(graph: Graph, name: str) -> Layer | None:
-    for layer, names in named_inputs(graph.parameters):
-        if name in names:
-            return layer
-    return None
+    return _inputs_by_name(graph).get(name)
 
 
 def _outputs_by_name(graph: Graph) -> dict[str, Layer]:
@@ -169,17 +220,31 @@ def _outputs_by_name(graph: Graph) -> dict[str, Layer]:
     return found
 
 
-#: A layer of what is merged so far, and the Parameter of the next model in whose place it is.
-Wire: TypeAlias = tuple[Layer, Layer]
+class Wire(NamedTuple):
+    """A Result of what is merged so far, or a Parameter, and the Parameter that it feeds."""
+
+    ours: Layer
+    theirs: Layer
+    #: What users call the first.
+    name: str
 
 
 def _wires(
-    whole: Model, part: Model, connect: Joint, shared: Sequence[str], joined: set[str]
+    whole: Model,
+    part: Model,
+    connect: Joint,
+    rows: Rows,
+    shared: Sequence[str],
+    joined: set[tuple[str, str]],
 ) -> list[Wire]:
     """The outputs of what is merged so far, and the inputs of the next model that they feed."""
     if connect is None:
         return []
     outputs = _outputs_by_name(whole)
+
+    def wire(result: Layer, layer: Layer) -> Wire:
+        return Wire(result, layer, output_names(whole, result)[0])
+
     own = {id(_input_named(part, name)) for name in shared}
     inputs = [layer for layer in part.parameters if id(layer) not in own]
     if connect == "order":
@@ -190,14 +255,14 @@ def _wires(
                 "are not joined in order",
                 hint="say which feeds which: --map OUTPUT=INPUT",
             )
-        return list(zip(results, inputs, strict=True))
+        return [wire(*row) for row in zip(results, inputs, strict=True)]
     if connect == "names":
         wires = []
         names_of = {id(layer): names for layer, names in named_inputs(part.parameters)}
         for layer in inputs:
             name = next((name for name in names_of[id(layer)] if name in outputs), None)
             if name is not None:
-                wires.append((outputs[name], layer))
+                wires.append(wire(outputs[name], layer))
         if not wires:
             ours = ", ".join(f'"{name}"' for name in list(outputs)[:8])
             theirs = ", ".join(f'"{layer.name}"' for layer in inputs[:8])
@@ -208,20 +273,24 @@ def _wires(
             )
         return wires
     wires = []
-    for output, input_ in connect.items():
+    for output, input_ in rows:
         layer_ = _input_named(part, input_)
         if output in outputs and layer_ is not None:
-            if any(layer_ is known for _, known in wires):
+            if any(layer_ is known.theirs for known in wires):
                 raise UsageError(f'input "{input_}" is fed twice', layer_.where)
-            wires.append((outputs[output], layer_))
-            joined |= {output, input_}
+            wires.append(wire(outputs[output], layer_))
+            joined.add((output, input_))
     return wires
 
 
 def _same(whole: Model, part: Model, shared: Sequence[str]) -> list[Wire]:
     """The inputs that both have."""
     pairs = [(_input_named(whole, name), _input_named(part, name)) for name in shared]
-    return [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
+    return [
+        Wire(ours, theirs, ours.name)
+        for ours, theirs in pairs
+        if ours is not None and theirs is not None
+    ]
 
 
 def _yield_names(whole: Model, part: Model, ending: Sequence[Layer]) -> None:
@@ -264,19 +333,31 @@ def _tell_apart(
     for layer in part.layers:
         if id(layer) in going:
             for port in layer.outputs:
-                port.names = ()  # its tensor is another's
-        if layer.name in taken:
+                port.names = ()  # its tensor is another's, and it goes
+        elif layer.name in taken:
+            # An output is asked for by the names of its tensor, where that has some.
+            told = layer.type != "Result" or output_names(part, layer)[0] == layer.name
             old, layer.name = layer.name, free(layer.name)
-            if layer.type not in ("Parameter", "Result"):
-                report.note("renamed", f'was "{old}", as another layer is', layer)
+            what = {"Parameter": "an input, ", "Result": "an output, "}.get(layer.type, "")
+            if told:
+                report.note("renamed", f'{what}was "{old}", as another layer is', layer)
     named = tensors | {n for x in part.layers for row in x.tensor_names() for n in row}
     numbers = FreeNames(named.__contains__)
+    numbered: dict[tuple[int, int], dict[str, str]] = {}
     for layer in part.layers:
         if any(name in tensors for row in layer.tensor_names() for name in row):
-            for port in layer.outputs:
-                port.names = tuple(
-                    numbers(name) if name in tensors else name for name in port.names
-                )
+            for index, port in enumerate(layer.outputs):
+                new = {name: numbers(name) for name in port.names if name in tensors}
+                port.names = tuple(new.get(name, name) for name in port.names)
+                numbered[layer.id, index] = new
+                for old, name in new.items():
+                    report.note("renamed", f'tensor "{old}" is now "{name}"', layer)
+    for result in part.results:
+        producer = part.producer(result, 0)
+        if producer is not None and result.output_names is not None:
+            new = numbered.get((producer[0].id, producer[1]), {})
+            said = split_names(result.output_names)
+            result.output_names = join_names(new.get(name, name) for name in said)
     _tell_variables_apart(whole, part, report)
 
 
@@ -312,27 +393,25 @@ def _join(
     part: Model,
     wires: Sequence[Wire],
     same: Sequence[Wire],
+    ending: Sequence[Layer],
     report: Surgery,
-    keep_outputs: bool,
 ) -> None:
     """Take a model in, and feed its inputs."""
     inputs, results = whole.parameters, whole.results
     bench = Workbench(whole)
-    feeders = [bench.feeder(result, 0) for result, _ in wires]
-    feeders += [Source(layer, 0) for layer, _ in same]
-    for source, (ours, theirs) in zip(feeders, (*wires, *same), strict=True):
-        _fit(bench.known(source), theirs, ours.name)
+    feeders = [bench.feeder(one.ours, 0) for one in wires]
+    feeders += [Source(one.ours, 0) for one in same]
+    for source, (_, theirs, name) in zip(feeders, (*wires, *same), strict=True):
+        _fit(bench.known(source), theirs, name)
     transplant(part, whole)
-    gone: dict[int, Layer] = {}
-    for source, (ours, theirs) in zip(feeders, (*wires, *same), strict=True):
+    gone = {id(result): result for result in ending}
+    for source, (ours, theirs, name) in zip(feeders, (*wires, *same), strict=True):
         whole.replace_output((theirs, 0), source)
         gone[id(theirs)] = theirs
         if ours.type == "Parameter":
             report.note("shared", "is one input of several models", ours)
             continue
-        report.note("joined", f'is fed by output "{ours.name}"', theirs)
-        if not keep_outputs:
-            gone[id(ours)] = ours
+        report.note("joined", f'is fed by output "{name}"', theirs)
     known = {id(layer) for layer in (*inputs, *results)}
     new_inputs = [x for x in whole.parameters if id(x) not in known]
     new_results = [x for x in whole.results if id(x) not in known]
