@@ -202,7 +202,7 @@ def test_side_by_side_shared_and_chained() -> None:
     assert list(ir.infer(ir.merge([model, head], {"z": "in"}, keep_outputs=True).model)) == [
         "sum", "z", "p"
     ]  # fmt: skip
-    with pytest.raises(ir.UsageError, match=r'"y" gives 1,3, input "in" takes \?,4'):
+    with pytest.raises(ir.UsageError, match=r'"sum" gives 1,3, input "in" takes \?,4'):
         ir.merge([model, head], {"sum": "in"})
     with pytest.raises(ir.UsageError, match="no output of an earlier model"):
         ir.merge([model, head], {"zz": "in"})
