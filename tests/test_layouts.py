@@ -75,6 +75,36 @@ def test_preprocessing_goes_by_the_layout_that_is_declared(
     assert said == openvino.Layout(words.get("layout", layout))
 
 
+@pytest.mark.parametrize("step", [{"scale": [3, 4, 5]}, {"mean": [3, 4, 5]}])
+def test_openvino_takes_what_follows_a_resizing_in_any_layout(
+    step: dict[str, Any], tmp_path: Path
+) -> None:
+    openvino = pytest.importorskip("openvino")
+    from openvino import preprocess
+
+    net = ir.Builder("m")
+    net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", "8,9,3")]), name="y")
+    ir.write(net.model(), tmp_path / "m.xml")
+    words = {"type": "u8", "layout": "WCH", "model_layout": "HWC", "resize": [7, 11], **step}
+    made = ir.edit(tmp_path / "m.xml", [{"op": "preprocess", "input": "x", **words}]).model
+    assert ir.check(made).ok
+    ir.write(made, tmp_path / "made.xml")
+    core, exact = openvino.Core(), {"INFERENCE_PRECISION_HINT": "f32"}
+    builder = preprocess.PrePostProcessor(core.read_model(tmp_path / "m.xml"))
+    entry = builder.input("x")
+    entry.tensor().set_element_type(openvino.Type.u8).set_layout(openvino.Layout("WCH"))
+    entry.tensor().set_spatial_static_shape(7, 11)
+    entry.model().set_layout(openvino.Layout("HWC"))
+    steps = entry.preprocess().convert_element_type(openvino.Type.f32)
+    steps.resize(preprocess.ResizeAlgorithm.RESIZE_LINEAR)
+    steps.scale(step["scale"]) if "scale" in step else steps.mean(step["mean"])
+    x = np.random.default_rng(0).integers(0, 255, (11, 3, 7), dtype=np.uint8)
+    theirs = core.compile_model(builder.build(), "CPU", exact)([x])[0]
+    ours = core.compile_model(core.read_model(tmp_path / "made.xml"), "CPU", exact)([x])[0]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(ir.run(made, [x])["y"], theirs, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("layout", "words", "told"),
     [

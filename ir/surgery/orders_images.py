@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ...schemas import ANY, Dim, ElementType, Size, Tensor, UsageError
-from ..document import FreeNames, Layer, keep_symbols, layout_spelling
+from ..document import FreeNames, Info, Layer, keep_symbols, layout_spelling
 from .orders import Desk, Edit
 from .orders_ends import axes_of, said_layout, set_layout
 from .workbench import Source
@@ -211,6 +211,9 @@ class _Steps:
         words = {"m_pythondiv": True} if type == "Divide" else {}
         more = [self.constant(value, kind)]
         self.add(type, "opset1", more, auto_broadcast="numpy", **words)
+        # As OpenVINO marks it: its CPU would join it to a resizing, and fail in some layouts.
+        mark = Info("attribute", {"name": "preprocessing", "version": "0"})
+        self.at.layer.rt_info = Info("rt_info", children=[mark])
 
     def transpose(self, layout: tuple[str, ...]) -> None:
         """Another layout, where it is another."""
