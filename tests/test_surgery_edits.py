@@ -115,6 +115,24 @@ def test_layers_in_between() -> None:
     assert "relu" not in {layer.name for layer in made}
 
 
+@pytest.mark.parametrize("layer", [{}, {"layer": "relu"}])
+def test_an_entry_that_is_taken_away_leaves_the_file_as_it_was(layer: dict[str, str]) -> None:
+    model = network()
+    entry = {"op": "set-info", **layer, "key": ["a", "b", "c"]}
+    given, taken = {**entry, "value": "1"}, {**entry, "value": None}
+    assert ir.dumps(ir.edit(model, [given]).model) != ir.dumps(model)
+    assert ir.dumps(ir.edit(model, [given, taken]).model) == ir.dumps(model)
+    # What else is there stays.
+    other = {**given, "key": ["a", "d"]}
+    both = ir.edit(model, [other, given, taken]).model
+    assert ir.dumps(both) == ir.dumps(ir.edit(model, [other]).model)
+    twice = network()
+    rows = [ir.Info("a", children=[ir.Info(key, {"value": "1"})]) for key in ("d", "c")]
+    twice.rt_info = ir.Info("rt_info", children=rows)
+    left = ir.edit(twice, [{"op": "set-info", "key": ["a", "c"], "value": None}]).model.rt_info
+    assert left == ir.Info("rt_info", children=rows[:1])
+
+
 def test_a_pattern_by_a_snippet() -> None:
     swish = {"op": "replace",
              "pattern": [{"id": "s", "type": "Sigmoid", "inputs": ["x"]},

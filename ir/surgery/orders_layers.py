@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -243,18 +244,24 @@ class SetInfo(Chosen):
             if self.value is None and not _has_info(owner.rt_info, self.key):
                 continue
             info = owner.rt_info or Info("rt_info")
-            node = info
+            nodes = [info]
             for word in self.key[:-1]:
-                found = node.find(word)
+                found = nodes[-1].find(word)
                 if found is None:
-                    found = node.set(word, "")
+                    found = nodes[-1].set(word, "")
                     del found.attributes["value"]
-                node = found
+                nodes.append(found)
             if self.value is None:
-                node.remove(self.key[-1])
+                nodes[-1].remove(self.key[-1])
+                # What was there for this entry alone goes with it.
+                for node, above in pairwise(reversed(nodes)):
+                    if node.children or node.text.strip() or node.attributes.keys() - {"name"}:
+                        break
+                    above.children = [child for child in above.children if child is not node]
             else:
-                node.set(self.key[-1], self.value)
-            owner.rt_info = info
+                nodes[-1].set(self.key[-1], self.value)
+            # A file always has one for its model, for a layer only where it says something.
+            owner.rt_info = None if named and not info.children else info
             said = "removed" if self.value is None else f'= "{self.value}"'
             desk.report.note("rt_info", f"{path} {said}", owner if named else None)  # type: ignore[arg-type]  # a layer, where layers are named
 
