@@ -168,3 +168,5 @@ def test_each_axis_has_a_letter_or_none(
 ) -> None:
     port = ir.read(network(tmp_path, layout)).parameters[0].outputs[0]
     assert layout_of(port) == layout_of(port, 4) == letters
+    port.dims = ()  # as where the rank is not known
+    assert layout_of(port) == (None if layout and "..." in layout else letters)

@@ -242,13 +242,18 @@ def axes_of(
 def layout_of(port: Port, rank: int | None = None) -> str | None:
     """A letter, or "?", for each axis of the layout that a port says; None where it says none.
 
-    The rank is that of the port, unless it is given.
+    The rank, where "..." stands for any number of axes, is that of the port unless it is given.
     """
     text = said_layout(port)
     if text is None:
         return None
     where = None if port.layer is None else port.layer.where
-    names = axes_of(text, len(port.dims) if rank is None else rank, where)
+    names = axes_of(text, None, where)
+    if "..." in names:
+        rank = rank or len(port.dims)
+        if not rank:  # nothing tells which axis is which
+            return None
+        names = axes_of(text, rank, where)
     return "".join(name if len(name) == 1 else "?" for name in names)
 
 
