@@ -364,6 +364,7 @@ def agree(file: OldFile, given: list[Array], want: list[Array]) -> None:
     for found, one in zip(ir.run(model, given).values(), want, strict=True):
         np.testing.assert_allclose(found, one, rtol=1e-4, atol=1e-5)
     xml, weights = ir.dumps(model)
+    assert [str(one) for one in ir.diff(model, ir.loads(xml, weights))] == []
     assert ir.check(xml, weights=weights).ok
     for found, one in zip(ask("values", xml.decode(), weights, given), want, strict=True):
         np.testing.assert_allclose(found, one, rtol=1e-4, atol=1e-5)

@@ -82,6 +82,15 @@ def test_an_upgraded_layer_is_the_same_in_openvino(name: str) -> None:
         np.testing.assert_allclose(found, want, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_conversion_is_no_difference(name: str) -> None:
+    file, _, _ = built(CASES[name])
+    model = ir.loads(file.xml, file.bin)
+    written = ir.loads(*ir.dumps(model))
+    assert [str(one) for one in ir.diff(model, written)] == []
+    assert [str(one) for one in ir.diff(written, model)] == []
+
+
 def test_what_becomes_of_a_layer_is_what_the_table_says() -> None:
     allowed = {"Parameter-1", "Const-1", "Result-1", "Convert-1", "Reshape-1"}
     for name, case in CASES.items():

@@ -22,7 +22,7 @@ _BODY = frozenset[str](), frozenset({"layers", "edges", "rt_info"})
 def unknown_parts(one: Layer | Graph) -> dict[str, str]:
     """Attributes by their names, and children as ``<tag>``, in one spelling."""
     element: etree._Element | None = one.element
-    if element is None:
+    if element is None or not _is_of_its_model(element, one.model):
         return {}
     attributes, tags = (
         _LAYER if isinstance(one, Layer) else _NET if isinstance(one, Model) else _BODY
@@ -36,6 +36,14 @@ def unknown_parts(one: Layer | Graph) -> dict[str, str]:
             key = f"<{tag}>"
             found[key] = found.get(key, "") + _spelt(child)
     return found
+
+
+def _is_of_its_model(element: etree._Element, model: Model | None) -> bool:
+    """Whether an element is written with the model.
+
+    That of a layer made of an older document only says of what it was made.
+    """
+    return model is None or element.getroottree().getroot() is model.element
 
 
 def _spelt(element: etree._Element) -> str:
