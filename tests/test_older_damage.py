@@ -68,6 +68,33 @@ def test_damaged_files_are_read_or_refused(seed: int) -> None:
     survives(mutated(file.xml.decode(), rng), file.bin)
 
 
+def test_the_time_of_a_check_grows_as_the_faults_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_for = []
+    monkeypatch.setattr("vinoir.ir.text.positions.position", lambda *_: looked_for.append(1))
+    file = OldFile(6)
+    spot = file.input((1, 2), "x")
+    for _ in range(300):
+        spot = file.add("ReLU", [spot], [(1, 2)])
+    xml = file.xml.replace(b'to-port="0"', b'to-port="9"')
+    found = [row for row in ir.check(xml) if "an edge enters input port 9" in row.message]
+    assert len(found) == 300
+    assert all(row.column is not None for row in found)
+    lines = xml.split(b"\n")
+    for row in found:
+        assert row.line is not None
+        assert b'to-port="9"' in lines[row.line - 1]
+    assert not looked_for  # one by one each place takes a parser that begins with the text
+
+
+def test_of_many_ports_the_first_are_named() -> None:
+    file = OldFile(6)
+    spot = file.input((1, 2), "x")
+    file.add("Concat", [spot] * 300, [(1, 600)], {"axis": 1}, name="long")
+    xml = file.xml.replace(b'to-port="7"', b'to-port="3000"')
+    with pytest.raises(IRError, match=r"port 3000 of layer 1 .* \[0, 1, .*, 11, \.\.\.\]"):
+        ir.loads(xml)
+
+
 def survives(text: str, weights: bytes | None) -> None:
     """It is read, or refused with a message; the check tells of whatever reading refuses."""
     source = text.encode("utf-8", "replace")

@@ -54,7 +54,7 @@ def rules(
         )  # fmt: skip
     if held is None:
         yield from absent(root, bin_place)
-    for remark in examine(root, version, source.text, file, held).remarks:
+    for remark in examine(root, version, file, held).remarks:
         element = root if remark.element is None else remark.element
         yield Note(CODES[remark.kind], remark.message, element, hint=remark.hint)
 

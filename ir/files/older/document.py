@@ -110,7 +110,8 @@ class Reading:
 
     version: int
     file: str | None
-    text: bytes
+    #: None where the places of all faults are found together, afterwards: each needs a parser.
+    text: bytes | None
     #: Called with each error; it raises where the first one ends the reading.
     report: Callable[[IRError, etree._Element], None]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 from lxml import etree
@@ -86,11 +87,14 @@ def upgrade(model: Model, root: etree._Element, version: int, settings: Settings
 
 
 def examine(
-    root: etree._Element, version: int, text: bytes, file: str | None, weights: Weights | None
+    root: etree._Element, version: int, file: str | None, weights: Weights | None
 ) -> Origin:
-    """Everything that is wrong or worth knowing about an old document."""
+    """Everything that is wrong or worth knowing about an old document.
+
+    Remarks have the elements that they are about: where these stand is found for all at once.
+    """
     model = Model()
-    model.path, model.text, model.weights = file, text, weights
+    model.path, model.weights = file, weights
     faults: list[Remark] = []
 
     def note(error: IRError, element: etree._Element) -> None:
@@ -115,7 +119,7 @@ class Upgrade:
     ) -> None:
         self.model, self.root, self.settings = model, root, settings
         self.origin = Origin(version)
-        self.reading = Reading(version, model.place, model.text or b"", report)
+        self.reading = Reading(version, model.place, model.text, report)
         self.version = version
 
     def whole(self) -> None:
@@ -192,12 +196,11 @@ class Wiring:
     def __init__(self, upgrade: Upgrade, graph: OldGraph) -> None:
         self.graph = graph
         self.sources: dict[Place, Place] = {}
-        #: Sizes by side of the layer, layer and port.
+        #: Sizes by port, by side and layer.
         self._dims = {
-            (side, layer.id, port.id): port.dims
+            (side, layer.id): {port.id: port.dims for port in ports}
             for layer in graph.layers
             for side, ports in (("input", layer.inputs), ("output", layer.outputs))
-            for port in ports
         }
         reading = upgrade.reading
         for edge in graph.edges:
@@ -218,16 +221,16 @@ class Wiring:
 
     def _port(self, side: str, layer: int, port: int, verb: str) -> tuple[int, ...]:
         """The sizes of the port at one end of an edge."""
-        found = self._dims.get((side, layer, port))
-        if found is not None:
-            return found
+        ports = self._dims.get((side, layer), {})
+        if port in ports:
+            return ports[port]
         one = self.graph.by_id.get(layer)
         if one is None:
             raise IRError(f"an edge {verb} layer {layer}, which is not there")
-        known = [row[2] for row in self._dims if row[:2] == (side, layer)]
+        ids = ", ".join(map(str, islice(ports, 12))) + (", ..." if len(ports) > 12 else "")
         raise IRError(
             f'an edge {verb} {side} port {port} of layer {layer} "{one.name}", whose {side} ports '
-            f"are {known}"
+            f"are [{ids}]"
         )
 
     def inputs(self) -> Iterator[tuple[str, OldLayer, Port]]:
@@ -237,9 +240,9 @@ class Wiring:
                 port = layer.outputs[0]
                 yield layer.name, layer, Port(port.id, layer.output_precision(0), port.dims)
                 continue
-            free = [p for p in layer.inputs if (layer.id, p.id) not in self.sources]
-            for port in free:
-                rank = layer.inputs.index(port)
+            for rank, port in enumerate(layer.inputs):
+                if (layer.id, port.id) in self.sources:
+                    continue
                 name = layer.name if len(layer.inputs) == 1 else f"{layer.name}.{rank}"
                 yield name, layer, Port(port.id, port.precision or layer.precision, port.dims)
 
