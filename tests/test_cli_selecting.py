@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import sys
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 from cli_folder import Call, caller, network
 from vinoir import ir
-from vinoir.ir.fleet import files_in
+from vinoir.ir.fleet import select
+from vinoir.ir.fleet.folders import files_in, files_like
 
 WAYS = ([], ["--jobs", "1"])
 
@@ -42,6 +44,39 @@ def test_every_file_of_a_folder_is_found(folder: Path) -> None:
         "many/.hidden/two.xml", "many/THREE.XML", "many/a.xml/four.xml", "many/one.xml",
         "many/other/five.xml",
     ]  # fmt: skip
+    for pattern in ("many/**/*.[xX][mM][lL]", "many/**", "./many/**/*.[xX]*", "many/**/**/*"):
+        found = [os.path.relpath(path) for path in select([pattern])]
+        assert sorted(found) == files_in("many"), pattern
+    assert select(["many/**/other/*.xml"]) == ["many/other/five.xml"]
+    assert select(["many/**/a.xml/*.xml"]) == ["many/a.xml/four.xml"]
+    os.chdir("many")
+    assert sorted(select(["**/*.xml"])) == [
+        path.removeprefix("./") for path in files_in(".") if path.endswith(".xml")
+    ]
+
+
+def test_a_pattern_finds_what_it_names_by_a_link(folder: Path) -> None:
+    (folder / "v3").mkdir()
+    shutil.copy("model.xml", "v3/m.xml")
+    (folder / "current").symlink_to(folder / "v3", target_is_directory=True)
+    assert select(["**/current/*.xml"]) == ["current/m.xml"]
+    assert select(["**/v3/*", "**/current/*"]) == ["v3/m.xml", "current/m.xml"]
+    assert select(["**/m.xml"]) == ["v3/m.xml"]
+
+
+def test_patterns_mean_what_they_mean_to_glob(folder: Path) -> None:
+    for name in ("a/b/c/m.xml", "a/b/n.xml", "a/k.xml", "x/b/m.xml", "x/y/b/o.xml", "mm.xml"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy("model.xml", name)
+    patterns = [
+        "**/*.xml", "a/**/*.xml", "*/**/b/*.xml", "**/b/**/*.xml", "**/b/**", "**/?.xml",
+        "[ax]/**/m.xml", "a/**/c/m.xml", "**", "*.xml", "a*/**/b/n*", f"{folder}/**/b/*.xml",
+        f"{folder}/*/**/m.xml", "./**/m.xml", "a//**//m.xml",
+    ]  # fmt: skip
+    for pattern in patterns:
+        wanted = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+        shown = {os.path.normpath(path) for path in wanted}
+        assert {os.path.normpath(path) for path in files_like(pattern)} == shown, pattern
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -51,6 +51,10 @@ def test_what_is_a_url() -> None:
     assert beside("https://h/m.xml?key=a.b") == "https://h/m.bin?key=a.b"
     assert beside("zip://a/m.xml::https://h/z.xml") == "zip://a/m.bin::https://h/z.xml"
     assert beside("a.b/m") == "a.b/m.bin"
+    assert beside("simplecache::s3://b/m.xml") == "simplecache::s3://b/m.bin"
+    assert beside("filecache::https://h/m.xml?k=a.b") == "filecache::https://h/m.bin?k=a.b"
+    chain = "simplecache::zip://a/m.{}::https://h/z.xml"
+    assert beside(chain.format("xml")) == chain.format("bin")
 
 
 def test_a_model_is_read_from_a_server(server: Server) -> None:
@@ -232,6 +236,56 @@ def test_patterns_of_urls() -> None:
         memory.pipe(f"/zoo/{name}", XML)
     urls = ["memory://zoo/a/b/n.xml", "memory://zoo/a/m.xml"]
     assert [url.replace(":///", "://") for url in select(["memory://zoo/**/*.xml"])] == urls
+
+
+@pytest.mark.parametrize("cache", ["simplecache", "filecache"])
+def test_the_weights_beside_a_cached_model_are_found(cache: str) -> None:
+    url = f"{cache}::file://{SAMPLES}/digits.xml"
+    assert not ir.check(url).errors
+    np.testing.assert_array_equal(ir.run(ir.read(url), [SEVEN])[0], wanted())
+
+
+@pytest.fixture
+def zoo(tmp_path: Path) -> Path:
+    """Models in a folder that is zipped, too."""
+    for name in ("a/m.xml", "a/b/n.xml", "a/b/n.bin", "a/.h/o.xml", "c.v2/p.XML", "c.v2/p.bin"):
+        path = tmp_path / "zoo" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(XML if name.lower().endswith("xml") else BIN)
+    with zipfile.ZipFile(tmp_path / "zoo.zip", "w") as archive:
+        for path in sorted((tmp_path / "zoo").rglob("*.*")):
+            if path.is_file():
+                archive.write(path, path.relative_to(tmp_path))
+    return tmp_path
+
+
+def test_folders_of_urls(zoo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for start, end in (
+        (f"file://{zoo}/", ""),
+        ("zip://", f"::file://{zoo}/zoo.zip"),
+        (f"simplecache::file://{zoo}/", ""),
+        ("simplecache::zip://", f"::file://{zoo}/zoo.zip"),
+    ):
+        inner = [f"{start}zoo/a/{name}.xml{end}" for name in (".h/o", "b/n", "m")]
+        other = [f"{start}zoo/c.v2/p.XML{end}"]
+        assert select([f"{start}zoo/a{end}"]) == inner
+        assert select([f"{start}zoo/c.v2{end}"]) == other
+        assert select([f"{start}zoo{end}"]) == inner + other
+        assert select([f"{start}zoo/**/*.xml{end}"]) == inner
+        assert select([f"{start}zoo/a/*{end}"]) == inner[2:]
+        assert select(inner[:1] + other) == inner[:1] + other
+        with pytest.raises(ir.UsageError, match=r"a folder without \.onnx files"):
+            select([f"{start}zoo{end}"], ".onnx")
+        with pytest.raises(SystemExit) as left:
+            main(["check", f"{start}zoo/c.v2{end}", "--json"])
+        assert not left.value.code
+        assert f"{start}zoo/c.v2/p.XML{end}" in capsys.readouterr().out
+
+
+def test_a_file_behind_a_url_is_not_asked_whether_it_is_a_folder(server: Server) -> None:
+    for url in (server.url("/digits.xml"), server.url("/m"), "file:///nowhere/m", "nowhere://x"):
+        assert select([url]) == [url]
+    assert not server.asked
 
 
 def test_without_credentials_that_is_said_at_once() -> None:

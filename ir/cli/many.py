@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..fleet import files_in
+from ..fleet import folder_files
+from ..storage import is_url
 from .options import STDIN
 
 
@@ -16,6 +16,7 @@ def model_paths(models: Iterable[str]) -> list[str]:
 
 
 def _meant(name: str) -> Sequence[str]:
-    if name == STDIN or not os.path.isdir(name):
+    found = None if name == STDIN else folder_files(name)
+    if found is None:
         return [name]
-    return [str(Path(path)) for path in files_in(name)]
+    return found if is_url(name) else [str(Path(path)) for path in found]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .samples import files_of as files_of
     from .samples import is_image as is_image
     from .samples import load_image as load_image
-    from .selection import files_in as files_in
+    from .selection import folder_files as folder_files
     from .selection import is_pattern as is_pattern
     from .selection import read_shard as read_shard
     from .selection import select as select
@@ -35,7 +35,7 @@ __getattr__, __dir__ = face(
         "outcomes": "Outcome",
         "predictor": "Predictor",
         "samples": "files_of is_image load_image",
-        "selection": "files_in is_pattern read_shard select",
+        "selection": "folder_files is_pattern read_shard select",
         "sweeping": "Sweep sweep",
         "targets": "Targets targets_of",
     },

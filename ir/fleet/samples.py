@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ import numpy as np
 
 from ...schemas import Array, IRError, Size, UsageError
 from ..optional import optional
+from .folders import files_like
 from .selection import by_number
 
 #: What Pillow is asked to read.
@@ -41,7 +41,7 @@ def files_of(word: str) -> list[str] | None:
         found = samples_in(word)
         what = "is a folder without arrays (.npy, .npz) and images"
     elif re.search(r"[*?\[]", word):
-        found = [path for path in glob.glob(word, recursive=True) if os.path.isfile(path)]
+        found = [path for path in files_like(word) if os.path.isfile(path)]
         what = "is a pattern that no file fits"
     else:
         return None

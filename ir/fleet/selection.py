@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
-from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from os import PathLike
 
-from ...schemas import UnreadableError, UsageError, Where
-from ..storage import is_url, list_urls
+from ...schemas import UsageError
+from ..storage import is_url, list_urls, urls_in
+from .folders import files_in, files_like
 
 _MAGIC = "*?["
 
@@ -34,52 +33,27 @@ def select(models: Iterable[str | PathLike[str]], suffix: str = ".xml") -> list[
 
 
 def _selected(name: str, suffix: str) -> Sequence[str]:
-    if is_pattern(name):
-        paths = list_urls(name) if is_url(name) else glob.glob(name, recursive=True)
-        # What stands beside a model has the same name in many patterns: digits.*
-        paths = [path for path in paths if not os.path.isdir(path)]
-        files = [path for path in paths if path.lower().endswith(suffix)] or paths
-        if not files:
-            raise UsageError(f"no file is like {name}", hint="** stands for any folders")
-        return sorted(files)
-    if not is_url(name) and os.path.isdir(name):
-        return files_in(name, suffix)
-    return [name]
+    if not is_pattern(name):
+        inside = folder_files(name, suffix)
+        return [name] if inside is None else inside
+    paths = list_urls(name) if is_url(name) else files_like(name)
+    # What stands beside a model has the same name in many patterns: digits.*
+    files = [path for path in paths if path.lower().endswith(suffix)] or paths
+    if not files:
+        raise UsageError(f"no file is like {name}", hint="** stands for any folders")
+    return sorted(files)
 
 
-def files_in(folder: str, suffix: str = ".xml") -> list[str]:
-    """All files of a kind in a folder, at any depth; none is left out silently.
-
-    Raises:
-        UsageError: There is none.
-        UnreadableError: A folder in it may not be looked into: nobody knows what it holds.
-    """
-    found: list[str] = []
-    seen: set[tuple[int, int]] = set()
-    # Links come last, and all in order: on every machine a file has the same name.
-    waiting = deque([folder])
-    while waiting:
-        for place, folders, files in os.walk(waiting.popleft(), onerror=_refuse_closed):
-            status = os.stat(place)
-            if (status.st_dev, status.st_ino) in seen:
-                folders.clear()  # another link led here
-                continue
-            seen.add((status.st_dev, status.st_ino))
-            folders.sort()
-            inner = [os.path.join(place, name) for name in folders]
-            waiting += filter(os.path.islink, inner)
-            found += [os.path.join(place, file) for file in files if file.lower().endswith(suffix)]
+def folder_files(name: str, suffix: str = ".xml") -> list[str] | None:
+    """The files of a kind in a folder, of this machine or behind a URL; None of what is none."""
+    if not is_url(name):
+        return files_in(name, suffix) if os.path.isdir(name) else None
+    found = urls_in(name, suffix)
+    if found is None:
+        return None
     if not found:
-        raise UsageError(f"{folder} is a folder without {suffix} files")
+        raise UsageError(f"{name} is a folder without {suffix} files")
     return sorted(found)
-
-
-def _refuse_closed(error: OSError) -> None:
-    raise UnreadableError(
-        f"this folder cannot be looked into: {error.strerror or error}",
-        Where(None if error.filename is None else os.fspath(error.filename)),
-        "let it be read, or give the folders and files beside it",
-    ) from None
 
 
 def by_number(path: str) -> list[tuple[int, str]]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .remote import fetch as fetch
     from .remote import list_urls as list_urls
     from .remote import url_mark as url_mark
+    from .remote import urls_in as urls_in
     from .weights import WHOLE as WHOLE
     from .weights import Path as Path
     from .weights import Weights as Weights
@@ -35,7 +36,7 @@ __getattr__, __dir__ = face(
         "atomic": "replace_document replace_pair",
         "opening": "fetch_pair open_weights",
         "places": "beside is_url",
-        "remote": "fetch list_urls url_mark",
+        "remote": "fetch list_urls url_mark urls_in",
         "weights": (
             "WHOLE Path Weights blocks digest_of identity open_regular same_bytes sample_of"
         ),

@@ -21,6 +21,17 @@ def beside(path: Path, suffix: str = ".bin") -> str:
     name = os.fspath(path)
     if not is_url(name):
         return os.path.splitext(name)[0] + suffix
-    first, chain, rest = name.partition("::")
-    address, sign, query = first.partition("?" if first.startswith(("http:", "https:")) else "\0")
-    return os.path.splitext(address)[0] + suffix + sign + query + chain + rest
+    before, link, after = parted(name)
+    address, sign, query = link.partition("?" if link.startswith(("http:", "https:")) else "\0")
+    return before + os.path.splitext(address)[0] + suffix + sign + query + after
+
+
+def parted(url: str) -> tuple[str, str, str]:
+    """The part of a URL that names the file, and what stands before and after it.
+
+    In ``simplecache::zip://model.xml::s3://bucket/zoo.zip`` it is the second: a cache has no path.
+    """
+    links = url.split("::")
+    rank = next((rank for rank, link in enumerate(links) if "://" in link), len(links) - 1)
+    before, after = links[:rank], links[rank + 1 :]
+    return "".join(f"{link}::" for link in before), links[rank], "".join(f"::{x}" for x in after)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...layers.budget import require
 from ...schemas import IRError, UnreadableError, UsageError, Where
 from ..optional import optional
+from .places import parted
 from .weights import Weights
 
 #: Ranges are fetched in blocks of so many bytes, of which so many are kept.
@@ -239,14 +240,43 @@ def _opened(url: str) -> tuple[Any, str]:
 
 
 def list_urls(pattern: str) -> list[str]:
-    """The URLs that a pattern describes."""
+    """The URLs of the files that a pattern describes."""
     files, path = _opened(pattern)
-    chain = pattern.partition("::")[2]
+    return _listed(pattern, files, lambda: [
+        name for name, row in files.glob(path, detail=True).items() if row["type"] != "directory"
+    ])  # fmt: skip
+
+
+def urls_in(url: str, suffix: str) -> list[str] | None:
+    """The URLs of the files of a kind in a folder, at any depth; None if it is no folder.
+
+    What has the suffix is a file, of which nothing is asked; so is what a web server has, unless
+    its address ends as those of folders do.
+    """
+    _, link, _ = parted(url)
+    is_web = link.startswith(("http:", "https:"))
+    address = link.partition("?")[0] if is_web else link
+    if address.lower().endswith(suffix) or (is_web and not address.endswith("/")):
+        return None
     try:
-        found = [files.unstrip_protocol(name) for name in files.glob(path)]
-    except (OSError, ValueError) as error:
-        raise UnreadableError(f"cannot be listed: {error}", Where(pattern)) from None
-    return [f"{name}::{chain}" if chain else name for name in found]
+        files, path = _opened(url)
+        is_folder = files.isdir(path)
+    except Exception:  # of as many kinds as there are kinds of file systems
+        return None  # whoever reads it is told why it cannot be
+    if not is_folder:
+        return None
+    found = _listed(url, files, lambda: files.find(path))
+    return [name for name in found if parted(name)[1].lower().endswith(suffix)]
+
+
+def _listed(url: str, files: Any, names: Callable[[], Iterable[str]]) -> list[str]:
+    """The URLs of names in a file system, with the links of the chain that led there."""
+    before, _, after = parted(url)
+    try:
+        return [before + str(files.unstrip_protocol(name)) + after for name in names()]
+    except Exception as error:  # of as many kinds as there are kinds of file systems
+        said = f"cannot be listed: {type(error).__name__}: {error}"
+        raise UnreadableError(said, Where(url)) from None
 
 
 def url_mark(url: str) -> list[Any] | None:
