@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,11 @@ import numpy as np
 
 def size(path: str) -> int:
     return os.path.getsize(path)
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("says nothing")
 
 
 def misbehave(path: str) -> Any:
@@ -38,6 +45,18 @@ def misbehave(path: str) -> Any:
         return float(np.ones(1 << 29).sum())
     if name.startswith("raise"):
         raise KeyError(name)
+    if name.startswith("leave"):
+        sys.exit(3)
+    if name.startswith("interrupt"):
+        raise KeyboardInterrupt
+    if name.startswith("mute"):
+        raise MuteError(name)
+    if name.startswith("end"):
+        raise GeneratorExit
+    if name.startswith("fork") and not os.fork():
+        sys.exit(3)
+    if name.startswith("lock"):
+        return threading.Lock()
     if name.startswith("odd"):
         return {1, 2}
     if name.startswith("print"):

@@ -82,6 +82,21 @@ def test_whatever_a_model_does_the_others_are_done(tmp_path: Path) -> None:
     assert sweep.states["crashed"] == 3
 
 
+def test_what_is_raised_is_told_whatever_it_is(tmp_path: Path) -> None:
+    names = ["leave", "interrupt", "mute", "end", "lock", "good1", "good2"]
+    names += ["fork"] if hasattr(os, "fork") else []
+    lines = by_name(ir.sweep(fleet_functions.misbehave, touch(tmp_path, *names), jobs=1))
+    told = {name: line["error"] for name, line in lines.items() if line["state"] == "refused"}
+    assert "no JSON" in told.pop("lock")
+    assert told == {
+        "leave": "SystemExit: 3", "interrupt": "KeyboardInterrupt", "mute": "MuteError",
+        "end": "GeneratorExit",
+    }  # fmt: skip
+    assert {line["code"] for line in lines.values() if line["error"]} == {70}
+    for name in set(names) - {*told, "lock"}:
+        assert (lines[name]["state"], lines[name]["result"]) == ("done", name)
+
+
 @LINUX
 def test_who_ends_as_its_time_is_over_has_not_the_next_one_blamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

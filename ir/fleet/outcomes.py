@@ -35,21 +35,37 @@ class Outcome:
 def outcome_of(function: Function, task: Task) -> Outcome:
     """Do something to a task; whatever it raises is an outcome."""
     try:
-        value = function(task)
+        return _answer(function(task))
     except LimitError as error:
         timed = "seconds" in error.message or "steps" in error.message
-        return Outcome(error.exit_code, "overtime" if timed else "memory", error=str(error))
+        return Outcome(error.exit_code, "overtime" if timed else "memory", error=words_of(error))
     except (IRError, InternalError) as error:
-        return Outcome(error.exit_code, "refused", error=str(error))
+        return Outcome(error.exit_code, "refused", error=words_of(error))
     except OSError as error:
-        return Outcome(3, "refused", error=str(error))
+        return Outcome(3, "refused", error=words_of(error))
     except MemoryError:
         return Outcome(LimitError.exit_code, "memory", error="there is not enough memory")
-    except Exception as error:  # a result, not the end of the others
-        return Outcome(70, "refused", error=f"{type(error).__name__}: {error}")
+    except BaseException as error:  # a result, not the end of the others: sys.exit() too
+        return Outcome(70, "refused", error=words_of(error, named=True))
+
+
+def _answer(value: Any) -> Outcome:
+    """The outcome that a value is."""
     if isinstance(value, Outcome):
         return value
     if hasattr(value, "to_json"):
         code = getattr(value, "exit_code", None)
         return Outcome(code() if callable(code) else 0, result=value.to_json())
     return Outcome(result=value)
+
+
+def words_of(error: BaseException, *, named: bool = False) -> str:
+    """What an error says, its kind before it or alone where it cannot say anything."""
+    kind = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    if not text:
+        return kind
+    return f"{kind}: {text}" if named else text

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .outcomes import Function, Outcome, outcome_of
+from .outcomes import Function, Outcome, outcome_of, words_of
 
 
 def main() -> None:
@@ -40,8 +40,8 @@ def main() -> None:
         sys.path[:] = setup["path"]
         function = pickle.loads(base64.b64decode(setup["function"]))
         getattr(function, "prepare", lambda: None)()
-    except Exception as error:
-        _say(answers, {"refused": f"{type(error).__name__}: {error}"})
+    except BaseException as error:  # what is imported may even call sys.exit()
+        _say(answers, {"refused": words_of(error, named=True)})
         return
 
     def serve() -> None:
@@ -61,24 +61,27 @@ def _say(answers: int, message: dict[str, Any]) -> None:
 
 def _serve(orders: int, answers: int, function: Function, max_memory: int | None) -> None:
     """Do tasks until there are no more orders."""
-    _say(answers, {"ready": os.getpid()})
+    own = os.getpid()
+    _say(answers, {"ready": own})
     with open(orders, "rb", closefd=False) as file:
         for line in file:
             for task in json.loads(line)["work"]:
                 began = time.perf_counter()
                 with limited(max_memory):
                     outcome = outcome_of(function, task)
+                if os.getpid() != own:
+                    os._exit(outcome.code)  # the task has forked: one answer is enough
                 outcome.seconds = round(time.perf_counter() - began, 6)
                 _say(answers, {"done": _plain(outcome)})
 
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
     """An outcome as JSON has it."""
-    found = outcome.to_json()
     try:
+        found = outcome.to_json()
         json.dumps(found)
-    except (TypeError, ValueError) as error:
-        wrong = Outcome(70, "refused", error=f"the answer is no JSON: {error}")
+    except Exception as error:
+        wrong = Outcome(70, "refused", error=f"the answer is no JSON: {words_of(error)}")
         return wrong.to_json() | {"seconds": outcome.seconds}
     return found
 
@@ -127,14 +130,15 @@ def _keep_a_child(serve: Callable[[], None], orders: int, answers: int) -> None:
         pid = os.fork()
         if not pid:
             os.setpgid(0, 0)
+            status = 1
             try:
                 serve()
-            except (BrokenPipeError, KeyboardInterrupt):
-                pass  # nobody waits for the answer
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(0)
+                status = 0
+            finally:  # nobody may be there who waits for the answer, or reads what is printed
+                with suppress(Exception):
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                os._exit(status)
         with suppress(OSError):  # whichever of the two is sooner
             os.setpgid(pid, pid)
         alive, waiting, statuses = _watched(pid)
