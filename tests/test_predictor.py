@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -180,6 +181,30 @@ def test_an_input_that_is_as_long_as_the_rows_are_many_is_whole(count: int) -> N
     added.result(added.add("Add", "opset1", [x, y]))
     found = ir.Predictor(added.model())(rows_, rows_)
     np.testing.assert_array_equal(found, 2 * rows_)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"batch_axis": -1}, "batch_axis is -1, it is a whole number from 0 on or None"),
+        ({"batch_axis": "0"}, "batch_axis is '0', it is a whole number"),
+        ({"batch_axis": 1.0}, "batch_axis is 1.0, it is a whole number"),
+        ({"threads": None}, "threads is None, it is a whole number from 1 on"),
+        ({"threads": 0}, "threads is 0, it is"),
+        ({"threads": -1}, "threads is -1, it is"),
+        ({"threads": 1.5}, "threads is 1.5, it is"),
+    ],
+)
+def test_what_counts_is_looked_at_when_it_is_made(
+    digits: Path, given: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ir.UsageError, match=re.escape(says)):
+        ir.Predictor(digits, **given)
+
+
+def test_whole_numbers_of_any_kind_count(digits: Path) -> None:
+    predictor = ir.Predictor(fixed(digits, 4), batch_axis=np.int64(0), threads=np.int32(1))  # type: ignore[arg-type]
+    assert predictor(rows(6)).shape == (6, 10)
 
 
 def test_threads_do_not_see_each_others_variables() -> None:

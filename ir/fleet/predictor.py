@@ -19,6 +19,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from math import prod
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,6 +40,18 @@ Bounds: TypeAlias = "list[tuple[int, int | None]] | None"
 
 _programs: OrderedDict[str, Program] = OrderedDict()
 _lock = threading.Lock()
+
+
+def _whole(name: str, number: object, least: int, other: str = "", hint: str | None = None) -> int:
+    """An argument that counts, whatever kind of whole number it is."""
+    try:
+        found = index(number)  # type: ignore[arg-type]  # which is what is asked here
+    except TypeError:
+        found = None
+    if found is None or found < least:
+        said = f"{name} is {number!r:.60}, it is a whole number from {least} on {other}".rstrip()
+        raise UsageError(said, hint=None if found is None else hint)
+    return found
 
 
 class _Stored:
@@ -132,7 +145,14 @@ class Predictor:
                 None: arrays are handed to the model as they are.
             threads: How many workers share a call, the caller among them; with one no helpers
                 are forked.
+
+        Raises:
+            UsageError: An axis or a number of workers that is none.
         """
+        if batch_axis is not None:
+            hint = "inputs and outputs may differ in rank: count from the first axis"
+            batch_axis = _whole("batch_axis", batch_axis, 0, "or None", hint)
+        threads = _whole("threads", threads, 1)
         self._recipe: _Stored | _Edited
         if isinstance(path_or_model, Model):
             model = path_or_model
