@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from older.case import draw
+from older.files import OldFile
 from range_server import Content, Server, serving
 from vinoir import ir
 from vinoir.ir.cli import main
@@ -119,6 +121,21 @@ def test_ten_gigabytes_are_checked_with_a_hundredth_of_them(server: Server) -> N
     # What is wrong far behind is found all the same.
     server.files["/large.bin"].size = offset - 1
     assert "IR516" in {finding.code for finding in ir.check(server.url("/large.xml")).findings}
+
+
+def test_weights_of_old_files_are_not_fetched_to_read_them(server: Server) -> None:
+    file = OldFile(5)
+    spot = file.input((1, 64, 8, 8), "x")
+    for _ in range(20):
+        data = {"kernel": "3,3", "pads_begin": "1,1", "pads_end": "1,1", "output": 64}
+        blobs = {"weights": draw(64, 64, 3, 3), "biases": draw(64)}
+        spot = file.add("Convolution", [spot], [(1, 64, 8, 8)], data, blobs)
+    server.files["/old.xml"], server.files["/old.bin"] = Content(file.xml), Content(file.bin)
+    model = ir.read(server.url("/old.xml"))
+    assert (server.asked["/old.bin"], server.sent["/old.bin"]) == (1, 1 << 16)
+    given = draw(1, 64, 8, 8)
+    expected = ir.run(ir.loads(file.xml, file.bin), [given])[0]
+    np.testing.assert_array_equal(ir.run(model, [given])[0], expected)
 
 
 @pytest.mark.parametrize("fault", ["drop", "short", "other", "long", "refuse"])

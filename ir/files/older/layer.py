@@ -259,7 +259,8 @@ class Old:
         if held is None:
             return None
         kind = self.blob_type(held, math.prod(shape))
-        made = self.stored(held, kind, shape)
+        # No shape depends on weights, which would be fetched one by one from behind a URL.
+        made = self.stored(held, kind, shape, is_read=False)
         if kind.is_real or kind is ElementType.U1:
             return self.cast(made, ElementType.F32) if kind is ElementType.F16 else made
         self.remark(f"{name} are {kind} and are taken as the numbers they are, without a scale")
@@ -298,8 +299,13 @@ class Old:
             return next((real for real in fits if real.nbytes(count) == held.size), kind)
         return kind
 
-    def stored(self, held: Blob, kind: ElementType, shape: Sequence[int]) -> Output:
-        """A constant of the bytes of the .bin, which stay where they are."""
+    def stored(
+        self, held: Blob, kind: ElementType, shape: Sequence[int], *, is_read: bool = True
+    ) -> Output:
+        """A constant of the bytes of the .bin, which stay where they are.
+
+        A small one is read, unless nothing is to follow from its value.
+        """
         needed = kind.nbytes(math.prod(shape))
         size = held.size
         if size < needed:
@@ -323,7 +329,8 @@ class Old:
             "Const", "opset1", name, data=data, outputs=[Port.of(0, Tensor(kind, Shape(shape)))]
         )
         scene.builder.graph.add(layer)
-        return self._take(Output(layer, 0, [self._known(layer)]))
+        known = self._known(layer) if is_read else layer.outputs[0].tensor
+        return self._take(Output(layer, 0, [known]))
 
     def _known(self, layer: Layer) -> Tensor:
         """What a constant is; its value where it is small and there."""
