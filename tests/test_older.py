@@ -189,6 +189,58 @@ def test_ports_that_nothing_feeds_are_inputs_and_what_nobody_reads_are_outputs()
     np.testing.assert_array_equal(found["both"], given["both.0"] + given["both.1"])
 
 
+def test_an_input_is_told_of_by_the_name_that_it_has() -> None:
+    file = OldFile(6)
+    x = file.input((1, 2), "e.1")
+    file.add("Eltwise", [x, (1, 2)], [(1, 2)], {"operation": "sum"}, name="e")
+    model = ir.loads(file.xml, b"")
+    assert model.origin is not None
+    (remark,) = model.origin.remarks
+    fed, unfed = (layer.name for layer in model.parameters)
+    assert unfed.startswith("e.1_")
+    assert f'it is the input "{unfed}" of the network' in remark.message
+    ir.run(model, {fed: draw(1, 2), unfed: draw(1, 2)})
+
+
+@pytest.mark.parametrize("kind", ["input", "const"])
+def test_what_nobody_reads_and_computes_nothing_is_told_of(kind: str) -> None:
+    file = small()
+    if kind == "input":
+        file.input((1, 2), "alone")
+    else:
+        file.const(draw(1, 2), "alone")
+    model = ir.loads(file.xml, file.bin)
+    assert list(model.outputs.names) == ["prob"]
+    assert model.origin is not None
+    told = [one.message for one in model.origin.remarks if one.where.name == "alone"]
+    assert told == ["nobody reads what it gives, and it computes nothing: it is no output"]
+
+
+@pytest.mark.parametrize(
+    ("dims", "told"),
+    [
+        ((None, None), ["says no sizes: the declared ones [1, 3, 4, 5] are taken"]),
+        ((4, 5), []),
+        ((4, None), []),
+        ((3, 5), ["<crop> says dim 3 on axis 2, the output declares 4, which is taken"]),
+    ],
+)
+def test_sizes_that_a_crop_says_are_held_against_the_declared(
+    dims: tuple[int | None, ...], told: list[str]
+) -> None:
+    file = OldFile(2)
+    said = ["" if size is None else f' dim="{size}"' for size in dims]
+    rows = "".join(
+        f'<crop axis="{axis}" offset="1"{text}/>' for axis, text in zip((2, 3), said, strict=True)
+    )
+    file.add("Crop", [file.input((1, 3, 8, 8), "x")], [(1, 3, 4, 5)], children=rows, tag="crop")
+    model = ir.loads(file.xml, b"")
+    assert model.origin is not None
+    assert [one.message for one in model.origin.remarks] == told
+    x = draw(1, 3, 8, 8)
+    np.testing.assert_array_equal(ir.run(model, [x])[0], x[:, :, 1:5, 1:6])
+
+
 def test_ports_count_by_the_rank_of_their_ids() -> None:
     file = OldFile(5)
     a, b = file.input((1, 2), "a"), file.input((1, 2), "b")
@@ -293,6 +345,7 @@ def test_means_may_be_left_to_the_caller() -> None:
      ('<channel id="2"><mean value="1"/></channel>', "", "id 2, the input has 2 channels"),
      ('<channel id="0"><mean/></channel>', "", "neither value nor size"),
      ('<channel id="0"><mean value="one"/></channel>', "", 'is "one", not a number'),
+     ('<channel id="1"><scale value="x"/></channel>', "", 'scale of channel 1 is "x", not a num'),
      ('<channel id="0"><mean offset="0" size="8"/></channel>', "", "8 bytes, 2x3 of f32 takes 24"),
      (VALUES, ' reference-layer-name="nobody"', 'of input "nobody", the inputs are "data"')],
 )  # fmt: skip

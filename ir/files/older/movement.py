@@ -104,7 +104,7 @@ def _ends(old: Old, axes: tuple[int, ...], begin: tuple[int, ...]) -> list[int]:
             raise IRError(f"dim has {len(sizes)} numbers for {len(axes)} axes")
     elif len(declared) == len(dims):
         sizes = tuple(declared[axis] for axis in axes)
-        old.remark(f"says no sizes: the declared ones {list(declared)} are taken")
+        _tell_sizes(old, axes)
     else:
         raise IRError(f"the output is {list(declared)}, the input {list(dims)}")
     ends = [offset + size for offset, size in zip(begin, sizes, strict=True)]
@@ -112,6 +112,20 @@ def _ends(old: Old, axes: tuple[int, ...], begin: tuple[int, ...]) -> list[int]:
         if end > dims[axis]:
             raise IRError(f"the cut ends at {end} on axis {axis}, the input has {dims[axis]}")
     return ends
+
+
+def _tell_sizes(old: Old, axes: tuple[int, ...]) -> None:
+    """Report that the declared sizes are taken, where no others say the same."""
+    declared = old.declared()
+    said = [part.get("dim") for part in old.layer.parts]
+    if not any(said):
+        old.remark(f"says no sizes: the declared ones {list(declared)} are taken")
+    for axis, text in zip(axes, said, strict=False):
+        if text and text.strip() != str(declared[axis]):
+            old.remark(
+                f"<crop> says dim {text[:40]} on axis {axis}, the output declares "
+                f"{declared[axis]}, which is taken"
+            )
 
 
 def _part(part: dict[str, str], name: str) -> int:

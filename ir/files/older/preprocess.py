@@ -144,11 +144,13 @@ def read_preprocess(
             if mean.get("value") is None and mean.get("size") is None:
                 raise IRError(f"<mean> of channel {last} has neither value nor size")
             if mean.get("value") is not None:
-                values[last] = _number(mean.get("value", ""), last)
+                values[last] = _number(mean, last)
             if mean.get("size") is not None:
                 images[last] = _image_place(mean, dims, kind, last)
         scale = channel.find("scale")
-        scaled = scaled or (scale is not None and float(scale.get("value", "1")) != 1)
+        scaled |= (
+            scale is not None and scale.get("value") is not None and _number(scale, last) != 1
+        )
     for told, what in ((images, "image"), (values, "value")):
         if told and len(told) != channels:
             raise IRError(f"{len(told)} of {channels} channels have a mean {what}, all need one")
@@ -159,11 +161,13 @@ def read_preprocess(
     )  # fmt: skip
 
 
-def _number(text: str, channel: int) -> float:
+def _number(element: etree._Element, channel: int) -> float:
+    text = element.get("value", "")
     try:
         return float(text)
     except ValueError:
-        raise IRError(f'mean of channel {channel} is "{text[:40]}", not a number') from None
+        said = f'{element.tag} of channel {channel} is "{text[:40]}", not a number'
+        raise IRError(said) from None
 
 
 def _image_place(

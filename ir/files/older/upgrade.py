@@ -381,12 +381,12 @@ class Walk:
             raise IRError(f"input {index} is fed by nothing, and by no line of the port map")
         name = layer.name if len(layer.inputs) == 1 else f"{layer.name}.{index}"
         made = self.parameter(layer, name, port.precision or layer.precision, port.dims)
+        told = (
+            f'input {index} is fed by nothing: it is the input "{made.layer.name}" of the network'
+        )
         self.upgrade.origin.remarks.append(
-            Remark(
-                "changed", f'input {index} is fed by nothing: it is the input "{name}" of the '
-                "network", layer.where, element=layer.element,
-            )
-        )  # fmt: skip
+            Remark("changed", told, layer.where, element=layer.element)
+        )
         return self.mean_free(layer, port.id, made)
 
     def parameter(
@@ -506,6 +506,10 @@ class Walk:
                 if place in self.read or place not in self.values:
                     continue
                 if layer.type.lower() in ("input", "const"):
+                    why = "nobody reads what it gives, and it computes nothing: it is no output"
+                    self.upgrade.origin.remarks.append(
+                        Remark("changed", why, layer.where, element=layer.element)
+                    )
                     continue
                 name = self.data_name(layer, index)
                 made = self.builder.result(self.values[place], name=f"{name}/result", names=())
