@@ -299,6 +299,13 @@ def test_folders_of_urls(zoo: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert f"{start}zoo/c.v2/p.XML{end}" in capsys.readouterr().out
 
 
+def test_a_folder_behind_a_url_is_no_model(zoo: Path) -> None:
+    for url in (f"file://{zoo}/zoo", f"zip://zoo/a::file://{zoo}/zoo.zip", "memory://fleet"):
+        fsspec.filesystem("memory").pipe("/fleet/digits.xml", XML)
+        with pytest.raises(ir.UnreadableError, match="a folder, no file"):
+            ir.read(url)
+
+
 def test_a_file_behind_a_url_is_not_asked_whether_it_is_a_folder(server: Server) -> None:
     for url in (server.url("/digits.xml"), server.url("/m"), "file:///nowhere/m", "nowhere://x"):
         assert select([url]) == [url]

@@ -203,6 +203,8 @@ async def _body(response: Any, most: int) -> bytes:
 def _ask_others(files: Any, path: str, begin: int, end: int) -> _Answer:
     """A range from any other file system, whose description must be the same before and after."""
     before = files.info(path)
+    if before.get("type") == "directory":
+        raise UnreadableError("a folder, no file", Where(path), "name one of the files in it")
     size = before.get("size")
     if size is None:
         raise UnreadableError("its file system does not tell its size", Where(path))

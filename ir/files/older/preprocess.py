@@ -166,7 +166,7 @@ def _number(element: etree._Element, channel: int) -> float:
     try:
         return float(text)
     except ValueError:
-        said = f'{element.tag} of channel {channel} is "{text[:40]}", not a number'
+        said = f'{element.tag!s} of channel {channel} is "{text[:40]}", not a number'
         raise IRError(said) from None
 
 
