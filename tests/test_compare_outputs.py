@@ -288,3 +288,43 @@ def test_arrays_are_gone_through_in_large_pieces_however_they_lie(
     x, y = one.astype("f8"), two.astype("f8")
     wanted = (np.abs(x - y) / (np.abs(y) + np.sqrt(np.mean(np.square(y))))).max()
     assert error(one, two) == pytest.approx(wanted, rel=1e-12)
+
+
+def pooled(axis: int, *, read: bool) -> ir.Model:
+    """A MaxPool that tells places, counted from an axis on; whether somebody reads them."""
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", "1,3,8,8")
+    words = {"kernel": (2, 2), "strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0)}
+    y = net.add("MaxPool", "opset14", [x], name="pool", axis=axis, dilations=(1, 1), **words)
+    net.result(net.add("ReLU", "opset1", [y[0]], name="relu"), name="y")
+    if read:
+        net.result(net.add("Abs", "opset1", [y[1]], name="abs"), name="places")
+    return net.model()
+
+
+def test_an_output_that_nothing_reads_is_neither_wrong_nor_where_results_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = pooled(0, read=False), pooled(2, read=False)
+    found = ir.compare(one, two)
+    assert not found
+    assert not found.wrong
+    assert found.parts is None
+    assert [(step.place.name, step.output) for step in found.unread] == [("pool", 1)]
+    assert "differ, but nothing reads them: pool, output 1" in str(found)
+    ir.write(one, tmp_path / "one.xml")
+    ir.write(two, tmp_path / "two.xml")
+    with pytest.raises(SystemExit) as left:
+        main(["compare", str(tmp_path / "one.xml"), "--against", str(tmp_path / "two.xml")])
+    assert left.value.code == 0
+    assert "wrong, not read" in capsys.readouterr().out
+    # In half precision the places move as well, and still nobody asks for them.
+    assert all(step.is_read for step in ir.compare(one, "f16").wrong)
+
+
+def test_an_output_that_something_reads_is_wrong_and_is_named_by_its_number() -> None:
+    found = ir.compare(pooled(0, read=True), pooled(2, read=True))
+    assert [(step.place.name, step.output) for step in found.wrong] == [("pool", 1)]
+    assert found.parts == found.first
+    assert '"pool" (MaxPool opset14), output 1: wrong' in str(found)
+    assert not found.unread

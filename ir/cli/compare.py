@@ -112,14 +112,15 @@ def show(found: Comparison, worst: int) -> None:
     for text in found.lines(0):
         for line in wrapped(text, screen_width(), indent="  "):
             say(line)
-    rows = sorted(found.steps, key=lambda step: -step.own / (step.tolerance or 1e-30))[:worst]
+    rows = found.worst(worst)
     if rows:
         print_table(
             "the worst layers by their own error",
             ["id", "name", "operation", "own", "accumulated", "tolerance", "verdict"],
             [
-                [s.place.id, s.place.name, s.place.type, f"{s.own:.3g}", f"{s.accumulated:.3g}",
-                 f"{s.tolerance:.3g}", s.verdict]
+                [s.place.id, s.place.name, s.operation, f"{s.own:.3g}",
+                 f"{s.accumulated:.3g}", f"{s.tolerance:.3g}",
+                 f"{s.verdict}, not read" if s.is_unread else s.verdict]
                 for s in rows
             ],
             right=(0, 3, 4, 5),

@@ -396,6 +396,8 @@ class StepRow(Part):
     sample: int
     reason: str
     constants: list[str]
+    outputs: int
+    is_read: bool
 
 
 class ConstantRow(Part):

@@ -83,7 +83,7 @@ class Comparison(Shown):
     @property
     def parts(self) -> Step | None:
         """The first layer whose result is off, for whatever reason."""
-        return next((s for s in self.steps if s.accumulated > s.tolerance), None)
+        return next((step for step in self.steps if step.is_off), None)
 
     @property
     def wrong(self) -> list[Step]:
@@ -94,6 +94,16 @@ class Comparison(Shown):
     def differing(self) -> list[Step]:
         """Every output that differs, though no layer that was compared says why."""
         return [step for step in self.outputs if step.is_wrong]
+
+    @property
+    def unread(self) -> list[Step]:
+        """Every output of a layer that differs and that nothing reads: no matter to the model."""
+        return [step for step in self.steps if step.is_unread]
+
+    def worst(self, most: int) -> list[Step]:
+        """The worst layers by their own errors, beside what is allowed; what is read is first."""
+        rows = sorted(self.steps, key=lambda step: -step.own / (step.tolerance or 1e-30))
+        return sorted(rows, key=lambda step: not step.is_read)[:most]
 
     def __bool__(self) -> bool:
         return self.first is not None or bool(self.differing)
@@ -108,7 +118,7 @@ class Comparison(Shown):
             next(self.lines()),
             ("layer", "operation", "own error", "accumulated", "tolerance"),
             (
-                (s.place.name, s.place.type, f"{s.own:.3g}", f"{s.accumulated:.3g}", s.tolerance)
+                (s.place.name, s.operation, f"{s.own:.3g}", f"{s.accumulated:.3g}", s.tolerance)
                 for s in worst
             ),
             len(worst),
@@ -126,7 +136,7 @@ class Comparison(Shown):
             verb = "differs" if len(differing) == 1 else "differ"
             yield f"{head}: no layer is wrong, but {outputs} {verb}"
         elif self.first is None:
-            largest = max((step.own for step in self.steps), default=0.0)
+            largest = max((step.own for step in self.steps if step.is_read), default=0.0)
             yield f"{head}: none is wrong, the largest error of a layer is {largest:.3g}"
         else:
             yield f"{head}: {len(self.wrong)} wrong"
@@ -137,13 +147,15 @@ class Comparison(Shown):
             yield f"without a counterpart there, not compared: {_some(self.uncompared)}"
         if self.right_together:
             yield f"other layers there, right together: {_some(self.right_together)}"
+        if self.unread:
+            spots = [f"{one.place.name}, {one.which}" for one in self.unread]
+            yield f"differ, but nothing reads them: {_some(spots, '; ')}"
         off = self.parts
         if off is not None and off is not self.first:
             yield f"results part at {printable(off)}"
         for name, reason in self.refused.items():
             yield f"not asked: {printable(name)}: {printable(reason, 300)}"
-        worst = sorted(self.steps, key=lambda step: -step.own / (step.tolerance or 1e-30))
-        for step in worst[:most]:
+        for step in self.worst(most):
             if step.own or step.is_wrong:
                 yield f"  {printable(step)}"
 
@@ -259,7 +271,7 @@ def _to_compare(model: Model) -> list[Layer]:
 
 def _uncompared(model: Model, worst: Mapping[Spot, Step], together: set[int]) -> list[str]:
     """Layers and outputs of which the reference told nothing."""
-    known = {layer_id for layer_id, _ in worst} | together
+    known = {layer_id for (layer_id, _), step in worst.items() if step.is_read} | together
     for result in model.results:
         source = model.producer(result, 0)
         if source is not None and (source[0].id, source[1]) in worst:
@@ -324,13 +336,14 @@ def refused_layer(
     return next(iter(reference.refused), None)
 
 
-def _some(names: Sequence[str]) -> str:
+def _some(names: Sequence[str], between: str = ", ") -> str:
     """The first of many names."""
-    return ", ".join(map(printable_name, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
+    more = f"{between}…" if len(names) > _SHOWN else ""
+    return between.join(map(printable_name, names[:_SHOWN])) + more
 
 
 def _badness(step: Step) -> tuple[bool, float, float]:
-    return step.is_wrong, step.own, step.accumulated
+    return step.is_wrong or step.is_unread, step.own, step.accumulated
 
 
 def _samples(

@@ -52,7 +52,8 @@ class Step:
 
     Verdicts are ``equal``, ``rounding`` (within tolerance, or its inputs' rounding made larger),
     ``ties`` (a decision between values that rounding tells apart), ``inherited`` (right for its
-    inputs, which were off), ``NaN``, ``shape`` and ``wrong``.
+    inputs, which were off), ``NaN``, ``shape`` and ``wrong``. An output that nothing reads may be
+    anything: whatever its verdict, it is neither wrong nor off.
     """
 
     place: Place
@@ -66,14 +67,42 @@ class Step:
     reason: str = ""
     #: Constants that the layer takes.
     constants: tuple[str, ...] = ()
+    #: How many outputs the layer has; whether a layer that matters takes this one.
+    outputs: int = 1
+    is_read: bool = True
 
     @property
     def is_wrong(self) -> bool:
         """Whether the layer itself is at fault."""
+        return self.is_read and self._differs
+
+    @property
+    def is_off(self) -> bool:
+        """Whether what is read is too far from what is told, for whatever reason."""
+        return self.is_read and self.accumulated > self.tolerance
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it differs and nothing reads it."""
+        return not self.is_read and (self._differs or self.verdict == "inherited")
+
+    @property
+    def _differs(self) -> bool:
         return self.verdict in ("NaN", "shape", "wrong")
 
+    @property
+    def which(self) -> str:
+        """Which output it is, where a layer has several."""
+        return f"output {self.output}" if self.outputs > 1 else ""
+
+    @property
+    def operation(self) -> str:
+        """The type of the layer, and which output it is."""
+        return f"{self.place.type} {self.which}".strip()
+
     def __str__(self) -> str:
-        text = f"layer {self.place}: {self.verdict}, its own error {self.own:.3g}"
+        place = f"{self.place}, {self.which}" if self.which else f"{self.place}"
+        text = f"layer {place}: {self.verdict}, its own error {self.own:.3g}"
         text += f", accumulated {self.accumulated:.3g} (tolerance {self.tolerance:.3g})"
         if self.reason:
             text += f"; {self.reason}"
@@ -107,6 +136,13 @@ class Judge:
         self.theirs: dict[int, Sequence[Array]] = {}
         #: Layers that depend on constants alone: their values belong to those that take them.
         self.fixed = from_constants(model)
+        #: The tensors that some layer takes.
+        self._read = {
+            (source[0].id, source[1])
+            for layer in model.order()
+            for source in model.sources(layer)
+            if source is not None
+        }
         #: What layers are asked for with others that are right by themselves.
         self.in_company: dict[Spot, Step] = {}
         #: The outputs of the model that are told, as found here and as told, and their verdicts.
@@ -188,6 +224,7 @@ class Judge:
         self._is_explained |= any(
             one.is_wrong or one.verdict == "ties" or one.own > one.tolerance
             for one in steps.values()
+            if one.is_read
         )
         yield from steps.items()
 
@@ -363,9 +400,11 @@ class Judge:
             if source is not None and source[0].id in self.fixed
         )
         place = Place(layer.id, layer.name, layer.type, layer.version)
+        is_read = layer.type == "Result" or (layer.id, index) in self._read
         return Step(
-            place, index, alone, total, allowed, verdict, reason=reason, constants=constants
-        )
+            place, index, alone, total, allowed, verdict, reason=reason, constants=constants,
+            outputs=len(layer.outputs), is_read=is_read,
+        )  # fmt: skip
 
     def _may_round(self, step: InterpreterStep, array: Array) -> bool:
         """Whether an output may be a little off: whole numbers are only where they are rounded."""

@@ -22,7 +22,7 @@ def recast(model: Model, steps: Mapping[Spot, Step]) -> set[int]:
     rows: dict[int, list[Step]] = {}
     for (number, _), step in steps.items():
         rows.setdefault(number, []).append(step)
-    off = {key for key, told in rows.items() if any(x.accumulated > x.tolerance for x in told)}
+    off = {key for key, told in rows.items() if any(x.is_off for x in told)}
     wrong = {key for key, told in rows.items() if any(x.is_wrong for x in told)}
     closing = wrong - off
     order = model.order()
