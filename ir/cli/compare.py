@@ -51,6 +51,8 @@ DIFFER = 5
 @values_option
 @samples_option
 @seed_option
+@click.option("--sequence", is_flag=True, help="Samples are calls one after another: variables "
+              "keep what is assigned, else each begins anew.")  # fmt: skip
 @click.option("--tolerance", type=AtLeastZero(), help="In place of each type's own.")
 @click.option("--worst", type=click.IntRange(min=0), default=10, show_default=True,
               help="How many layers the table has.")  # fmt: skip
@@ -63,6 +65,7 @@ def compare_command(
     inputs: tuple[str, ...],
     samples: int,
     seed: int,
+    sequence: bool,
     tolerance: float | None,
     worst: int,
     max_memory: int | None,
@@ -80,6 +83,7 @@ def compare_command(
             against,
             samples=sample_inputs(found, inputs, samples, seed, against),
             seed=seed,
+            sequence=sequence,
             tolerance=tolerance,
             onnx=onnx,
             max_memory=max_memory,

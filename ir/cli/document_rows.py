@@ -396,6 +396,8 @@ class StepRow(Part):
     sample: int
     reason: str
     constants: list[str]
+    #: The id of the variable that is assigned, of how many outputs of the layer, read by any.
+    variable: str
     outputs: int
     is_read: bool
 

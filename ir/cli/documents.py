@@ -188,11 +188,14 @@ class Compare(Document):
 
     against: str
     samples: int
+    #: The ids of the model's variables; whether they keep what they hold from sample to sample.
+    variables: list[str]
+    sequence: bool
     first: StepRow | None
     parts: StepRow | None
     keep_in_f32: list[str]
     steps: list[StepRow]
-    #: The outputs of the model, of which another model or a recording tells.
+    #: The outputs of the model and what it assigns, of which another model or a recording tells.
     outputs: list[StepRow]
     #: Layers and outputs that have no counterpart there.
     uncompared: list[str]

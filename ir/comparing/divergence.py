@@ -37,9 +37,10 @@ from ..faces import Shown
 from ..inference import Inferred
 from ..opening import ModelLike, opened
 from .extraction import Spot
-from .judging import Judge, Step
+from .judging import Judge, Memory, Step, variable_of
 from .recasting import recast
 from .references import (
+    ENDS,
     InPieces,
     OnnxRuntime,
     OtherModel,
@@ -65,10 +66,13 @@ class Comparison(Shown):
 
     against: str
     samples: int
+    #: The variables of the model, and whether they keep what they hold from sample to sample.
+    variables: list[str] = field(default_factory=list)
+    sequence: bool = False
     steps: list[Step] = field(default_factory=list)
     #: Layers that the reference refused, and why.
     refused: dict[str, str] = field(default_factory=dict)
-    #: The outputs of the model, of which another model or a recording tells.
+    #: The outputs of the model and what it remembers, of which another model or a recording tells.
     outputs: list[Step] = field(default_factory=list)
     #: Layers and outputs without a counterpart, of which nothing is known.
     uncompared: list[str] = field(default_factory=list)
@@ -92,7 +96,7 @@ class Comparison(Shown):
 
     @property
     def differing(self) -> list[Step]:
-        """Every output that differs, though no layer that was compared says why."""
+        """Every output, and variable, that differs, though no layer that was compared says why."""
         return [step for step in self.outputs if step.is_wrong]
 
     @property
@@ -132,7 +136,9 @@ class Comparison(Shown):
         head += f", {counted(self.samples, 'sample')}"
         differing = self.differing
         if self.first is None and differing:
-            outputs = f"{len(differing)} of {counted(len(self.outputs), 'output')}"
+            variables = sum(bool(step.variable) for step in self.outputs)
+            outputs = f"{len(differing)} of {counted(len(self.outputs) - variables, 'output')}"
+            outputs += f" and {counted(variables, 'variable')}" if variables else ""
             verb = "differs" if len(differing) == 1 else "differ"
             yield f"{head}: no layer is wrong, but {outputs} {verb}"
         elif self.first is None:
@@ -142,7 +148,11 @@ class Comparison(Shown):
             yield f"{head}: {len(self.wrong)} wrong"
             yield f"first: {printable(self.first)}"
         for step in differing[: most or len(differing)]:
-            yield f"output {printable(step)}"
+            yield printable(step) if step.variable else f"output {printable(step)}"
+        if self.variables and not self.sequence:
+            begin = "begins" if len(self.variables) == 1 else "begin"
+            text = f"{counted(len(self.variables), 'variable')} {begin} anew in each sample: "
+            yield f"{text}{_some(self.variables)}; a sequence of samples keeps what is assigned"
         if self.uncompared:
             yield f"without a counterpart there, not compared: {_some(self.uncompared)}"
         if self.right_together:
@@ -165,6 +175,8 @@ class Comparison(Shown):
         return {
             "against": self.against,
             "samples": self.samples,
+            "variables": self.variables,
+            "sequence": self.sequence,
             "first": None if first is None else asdict(first),
             "parts": None if parts is None else asdict(parts),
             "keep_in_f32": [step.place.name for step in self.wrong],
@@ -184,6 +196,7 @@ def compare(
     *,
     samples: Iterable[Inputs] | int = 1,
     seed: int = 0,
+    sequence: bool = False,
     tolerance: float | None = None,
     onnx: str | None = None,
     max_memory: int | None = None,
@@ -200,6 +213,8 @@ def compare(
         inputs: One sample: an array for each input.
         samples: Several samples, or how many random ones.
         seed: Seed of random inputs.
+        sequence: Whether variables keep from sample to sample what they hold, as in calls one
+            after another; else each sample begins anew.
         tolerance: How far a layer may be off in place of what its type allows.
         onnx: The same model as ONNX, for onnxruntime.
         max_memory: Bytes that may be taken; None for what the machine has left.
@@ -213,17 +228,20 @@ def compare(
     refuse_unknown(whole.order())
     if tolerance is not None:
         at_least(0, tolerance, "the tolerance")
+    if sequence:
+        _refuse_inner_variables(whole)
     reference = make_reference(whole, against, onnx)
     try:
         with within(max_memory, max_seconds) as budget:
             rows = list(_samples(whole, reference, inputs, samples, seed))
-            found = Comparison(reference.name, len(rows))
+            found = Comparison(reference.name, len(rows), _variables(whole), sequence)
+            memory = Memory(sequence)
             worst: dict[Spot, Step] = {}
             together: set[int] = set()
             try:
                 for number, given in enumerate(rows):
                     steps: dict[Spot, Step] = {}
-                    for spot, step in _walk(whole, reference, given, tolerance, progress):
+                    for spot, step in _walk(whole, reference, given, tolerance, progress, memory):
                         budget.check_time()
                         steps[spot] = replace(step, sample=number)
                     if isinstance(reference, OtherModel):
@@ -238,8 +256,8 @@ def compare(
                 if inputs is None and isinstance(samples, int) and whole.parameters:
                     error.hint = error.hint or RANDOM
                 raise
-            found.steps = [x for x in worst.values() if x.place.type != "Result"]
-            found.outputs = [x for x in worst.values() if x.place.type == "Result"]
+            found.steps = [x for x in worst.values() if x.place.type not in ENDS]
+            found.outputs = [x for x in worst.values() if x.place.type in ENDS]
             if isinstance(reference, InPieces):
                 found.refused = {
                     whole.layer(key).name: reason for key, reason in reference.refused.items()
@@ -247,7 +265,7 @@ def compare(
             elif isinstance(reference, (OnnxRuntime, OtherModel, Recorded)):
                 together -= {layer_id for layer_id, _ in worst}  # told of another sample
                 found.right_together = [x.name for x in whole.order() if x.id in together]
-                found.uncompared = _uncompared(whole, worst, together)
+                found.uncompared = _uncompared(whole, reference, worst, together)
             if not worst:
                 _refuse_nothing(whole, reference, found.refused)
             return found
@@ -269,14 +287,37 @@ def _to_compare(model: Model) -> list[Layer]:
     ]
 
 
-def _uncompared(model: Model, worst: Mapping[Spot, Step], together: set[int]) -> list[str]:
+def _variables(model: Model) -> list[str]:
+    """The ids of the variables that a model, or a body in it, reads and assigns."""
+    layers = [x for x in model.everywhere() if x.type in ("ReadValue", "Assign")]
+    return [*dict.fromkeys(map(variable_of, layers))]
+
+
+def _refuse_inner_variables(model: Model) -> None:
+    """Refuse a sequence where a body remembers something: it is run for both sides."""
+    whole = {id(layer) for layer in model.layers}
+    for layer in model.everywhere():
+        if layer.type == "Assign" and id(layer) not in whole:
+            raise UsageError(
+                f'"{layer.name}" assigns variable "{variable_of(layer)}" in a body: such samples '
+                "cannot be a sequence",
+                hint="compare samples that begin anew",
+            )
+
+
+def _uncompared(
+    model: Model, reference: Reference, worst: Mapping[Spot, Step], together: set[int]
+) -> list[str]:
     """Layers and outputs of which the reference told nothing."""
     known = {layer_id for (layer_id, _), step in worst.items() if step.is_read} | together
-    for result in model.results:
-        source = model.producer(result, 0)
+    ends = [*model.results, *(x for x in model.order() if x.type == "Assign")]
+    for end in ends:
+        source = model.producer(end, 0)
+        if end.type == "Assign" and isinstance(reference, OtherModel):
+            continue  # that the tensor is there does not say that it is remembered
         if source is not None and (source[0].id, source[1]) in worst:
-            known.add(result.id)  # by whatever name: the tensor that it hands out was compared
-    return [x.name for x in (*_to_compare(model), *model.results) if x.id not in known]
+            known.add(end.id)  # by whatever name: the tensor that it hands out was compared
+    return [x.name for x in (*_to_compare(model), *ends) if x.id not in known]
 
 
 def _refuse_nothing(model: Model, reference: Reference, refused: Mapping[str, str]) -> None:
@@ -397,16 +438,22 @@ def _walk(
     arrays: Mapping[int, Array],
     tolerance: float | None,
     progress: Callable[[Layer], None] | None,
+    memory: Memory | None = None,
 ) -> Iterator[tuple[Spot, Step]]:
-    """Go through one sample, piece by piece."""
-    inferred = infer_for(model, arrays)
+    """Go through one sample, piece by piece; ``memory`` is what variables hold."""
+    memory = Memory() if memory is None else memory
+    inferred = infer_for(model, arrays, memory.ours)
+    if isinstance(reference, OtherModel):
+        reference.state = memory.others
     reference.begin(arrays, inferred)
-    judge = Judge(model, reference, inferred, tolerance)
+    judge = Judge(model, reference, inferred, tolerance, memory)
     ours, theirs = judge.ours, judge.theirs
     for layer_id, array in arrays.items():
         ours[layer_id] = theirs[layer_id] = (as_computed(array),)
     sizes: dict[int, int] = {}
-    for piece in _pieces(model, Interpreter(model, None, inferred=inferred), inferred, sizes):
+    walk = Interpreter(model, None, inferred=inferred)
+    walk.begin(memory.ours)
+    for piece in _pieces(model, walk, inferred, sizes):
         told = dict(reference.told([step.layer for step in piece], theirs))
         for place, step in enumerate(piece):
             rest = [one.layer for one in piece[place + 1 :]]
@@ -435,6 +482,10 @@ def _walk(
         give_back()
     yield from judge.outputs(arrays)
     yield from judge.as_a_whole(arrays)
+    if memory.is_kept:
+        memory.ours, memory.theirs = walk.end(), {**memory.theirs, **judge.assigned}
+        if isinstance(reference, OtherModel):
+            memory.others = reference.end()
 
 
 def _pieces(

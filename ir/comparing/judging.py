@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from ...layers.casting import as_computed
 from ...schemas import Array, ElementType, InternalError, IRError, LimitError
 from ..document import Layer, Model
-from ..execution import InterpreterStep
+from ..execution import InterpreterStep, State
 from ..inference import Inferred
 from .differences import Place
 from .extraction import Spot
 from .references import (
+    ENDS,
     REFUSALS,
     TOLERANCES,
     InPieces,
@@ -67,6 +68,8 @@ class Step:
     reason: str = ""
     #: Constants that the layer takes.
     constants: tuple[str, ...] = ()
+    #: The variable that is assigned.
+    variable: str = ""
     #: How many outputs the layer has; whether a layer that matters takes this one.
     outputs: int = 1
     is_read: bool = True
@@ -102,7 +105,8 @@ class Step:
 
     def __str__(self) -> str:
         place = f"{self.place}, {self.which}" if self.which else f"{self.place}"
-        text = f"layer {place}: {self.verdict}, its own error {self.own:.3g}"
+        head = f'variable "{self.variable}", assigned by ' if self.variable else ""
+        text = f"{head}layer {place}: {self.verdict}, its own error {self.own:.3g}"
         text += f", accumulated {self.accumulated:.3g} (tolerance {self.tolerance:.3g})"
         if self.reason:
             text += f"; {self.reason}"
@@ -124,14 +128,32 @@ class _Case(NamedTuple):
     shaken: float
 
 
+@dataclass
+class Memory:
+    """What variables hold before a sample, and from one to the next where it is kept."""
+
+    is_kept: bool = False
+    ours: State = field(default_factory=dict)
+    #: As the reference tells it, by our variables; and those of another model.
+    theirs: State = field(default_factory=dict)
+    others: State = field(default_factory=dict)
+
+
 class Judge:
     """The values of both runs that are still needed, and the judgement on each layer."""
 
     def __init__(
-        self, model: Model, reference: Reference, inferred: Inferred, tolerance: float | None
+        self,
+        model: Model,
+        reference: Reference,
+        inferred: Inferred,
+        tolerance: float | None,
+        memory: Memory,
     ) -> None:
         self.model, self.reference, self.inferred = model, reference, inferred
-        self.tolerance = tolerance
+        self.tolerance, self.memory = tolerance, memory
+        #: What the reference's variables hold afterwards.
+        self.assigned: State = {}
         self.ours: dict[int, Sequence[Array]] = {}
         self.theirs: dict[int, Sequence[Array]] = {}
         #: Layers that depend on constants alone: their values belong to those that take them.
@@ -145,7 +167,7 @@ class Judge:
         }
         #: What layers are asked for with others that are right by themselves.
         self.in_company: dict[Spot, Step] = {}
-        #: The outputs of the model that are told, as found here and as told, and their verdicts.
+        #: The ends of the model that are told: as found here and as told, and their verdicts.
         self._outputs: dict[int, tuple[Array, Array]] = {}
         self._verdicts: dict[int, Step] = {}
         #: Tensors that are told; whether what differs may come of one of their layers.
@@ -193,12 +215,17 @@ class Judge:
             array if i in self.fixed else self.theirs[i][k]
             for array, (i, k) in zip(given, step.sources, strict=True)
         ]
-        if layer.type == "Result":
+        if layer.type in ENDS:
             self.theirs[layer.id] = (there[0],)
             if (layer.id, 0) in told:
                 self._output(step, there, outputs[0], told[layer.id, 0])
+            if layer.type == "Assign":
+                self._hold(step, there, told)
+                self.assigned[variable_of(layer)] = self.theirs[layer.id][0]
             return
-        own = self._own(step, given, there, outputs)
+        is_read = layer.type == "ReadValue"
+        remembered = self.memory.theirs.get(variable_of(layer)) if is_read else None
+        own = (remembered,) if remembered is not None else self._own(step, given, there, outputs)
         values = outputs if own is None else own
         self._hold(step, values, told)
 
@@ -212,6 +239,9 @@ class Judge:
             }
 
         steps = judged(told)
+        # What differs in what is remembered was told where it was assigned.
+        if remembered is not None and not same_bits(remembered, outputs[0]):
+            self._is_explained = True
         if not alone and isinstance(self.reference, InPieces) and not has_state(layer):
             wrong = {spot: one for spot, one in steps.items() if one.is_wrong}
             again = self.reference.told([layer], self.theirs) if wrong else {}
@@ -251,7 +281,8 @@ class Judge:
         own = (self._held(step.layer, 0, there[0], wanted),)
         one = self._judged(step, 0, there, found, own, wanted, allowed)
         self._verdicts[layer.id] = one
-        self._outputs[layer.id] = self._held(step.layer, 0, found, wanted), wanted
+        if one.is_wrong or one.is_off:
+            self._outputs[layer.id] = self._held(step.layer, 0, found, wanted), wanted
         # What is told of the layer itself is not what comes out.
         known = spot in self._told or spot[0] in self.fixed
         if one.is_wrong and known and found.shape == wanted.shape:
@@ -262,17 +293,22 @@ class Judge:
         doubtful = {
             key
             for key, one in self._verdicts.items()
-            if (one.accumulated > one.tolerance or one.is_wrong)
+            if (one.is_off or one.is_wrong)
             and key not in self._certain
             and one.verdict != "shape"
             and not (self._is_explained and not one.is_wrong)
         }
         if doubtful:
+            results = self.model.results
+            ends = [*results, *(x for x in self.model.order()
+                                if x.type == "Assign" and x.id in doubtful)]  # fmt: skip
             pairs = [self._outputs[x.id] if x.id in doubtful else (self.ours[x.id][0],) * 2
-                     for x in self.model.results]  # fmt: skip
+                     for x in ends]  # fmt: skip
             sample = [arrays[layer.id] for layer in self.model.parameters]
             ours, theirs = [one for one, _ in pairs], [two for _, two in pairs]
-            rounding = may_be_rounding(self.model, sample, theirs, ours)
+            rounding = may_be_rounding(
+                self.model, sample, theirs, ours, ends=ends, state=self.memory.ours
+            )
             for key in doubtful:
                 one = self._verdicts[key]
                 verdict, reason = "wrong", "no layer that was compared is wrong"
@@ -287,7 +323,7 @@ class Judge:
     def as_a_whole(self, arrays: Mapping[int, Array]) -> Iterator[tuple[Spot, Step]]:
         """What is wrong only with other layers around it, if the outputs of the model are, too."""
         reference = self.reference
-        if not self.in_company or not isinstance(reference, InPieces):
+        if not self.in_company or not isinstance(reference, InPieces) or self.memory.ours:
             return
         sample = [arrays[layer.id] for layer in self.model.parameters]
         try:
@@ -400,10 +436,11 @@ class Judge:
             if source is not None and source[0].id in self.fixed
         )
         place = Place(layer.id, layer.name, layer.type, layer.version)
-        is_read = layer.type == "Result" or (layer.id, index) in self._read
+        is_read = layer.type in ENDS or (layer.id, index) in self._read
         return Step(
             place, index, alone, total, allowed, verdict, reason=reason, constants=constants,
             outputs=len(layer.outputs), is_read=is_read,
+            variable=variable_of(layer) if layer.type == "Assign" else "",
         )  # fmt: skip
 
     def _may_round(self, step: InterpreterStep, array: Array) -> bool:
@@ -471,6 +508,11 @@ class Judge:
                 if (off <= 2 * reach).all():
                     return True
         return False
+
+
+def variable_of(layer: Layer) -> str:
+    """The id of the variable that a layer reads or assigns."""
+    return layer.data.get("variable_id", "")
 
 
 def _equal_ranks(step: InterpreterStep, data: Array, found: Array, wanted: Array) -> bool:

@@ -290,7 +290,10 @@ def match(
 
 
 def _match_ends(matching: Matching, roles: Roles | None) -> None:
-    """Pair Results and Parameters, by name first, and number all layers from there."""
+    """Pair Results and Parameters, by name first, and number all layers from there.
+
+    What is remembered under an id is so in both, whatever goes into it.
+    """
     one, two = matching.one, matching.two
     if roles is not None:
         held = {id(one): roles[0], id(two): roles[1]}
@@ -298,6 +301,7 @@ def _match_ends(matching: Matching, roles: Roles | None) -> None:
             matching.by(lambda a, x: held[id(a)].get(x.id) or _alone(), among=kind)
     matching.by(lambda a, x: x.name, among="Result")
     matching.by(_output_names, among="Result")
+    matching.by(lambda a, x: x.data.get("variable_id") or _alone(), among="Assign")
     ends = [(x.id, y.id) for x, y in matching.pairs if x.type == "Result"]
     one.look_down({x: number for number, (x, _) in enumerate(ends)})
     two.look_down({y: number for number, (_, y) in enumerate(ends)})

@@ -31,7 +31,7 @@ from ...schemas.errors import MISTAKES
 from ...schemas.shapes import compatible
 from ..document import Layer, Model, named_inputs, paired_by_name
 from ..engine import Program
-from ..execution import Interpreter, check_inputs, infer_for
+from ..execution import Interpreter, State, check_inputs, infer_for
 from ..inference import Inferred
 from .extraction import Spot, extract
 from .fingerprints import Numbers
@@ -339,6 +339,8 @@ class OtherModel:
         for one, two in zip(*self._unpaired_results(), strict=False):
             self.matching.pair(one, two)
         self.order = other.order()
+        #: What its variables hold at first.
+        self.state: State = {}
         #: What depends on constants alone, in either.
         self.fixed = from_constants(model), from_constants(other)
 
@@ -360,21 +362,22 @@ class OtherModel:
             given[place] = array if kind.is_dynamic else array.astype(kind.dtype, copy=False)
         try:
             held = check_inputs(self.other, given)
-            self.inferred = infer_for(self.other, held)
+            self.inferred = infer_for(self.other, held, self.state)
         except IRError as error:
             raise UsageError(
                 f"{self.name} does not take these inputs: {error.message}",
                 hint="compare with another version of the same model, of the same inputs",
             ) from None
-        walk = Interpreter(self.other, None, self.order, self.inferred)
-        self.steps = iter(walk.steps)
+        self.walk = Interpreter(self.other, None, self.order, self.inferred)
+        self.walk.begin(self.state)
+        self.steps = iter(self.walk.steps)
         self.arrays = held
         self.values: dict[int, Sequence[Array]] = {}
         self.asked: dict[int, Sequence[Array]] = {}
         self.wanted = {
             y.id
             for x, y in self.matching.pairs
-            if x.type == y.type == "Result" or (y.id not in self.fixed[1] and self._is_meant(x, y))
+            if x.type == y.type in ENDS or (y.id not in self.fixed[1] and self._is_meant(x, y))
         }
 
     def _is_meant(self, layer: Layer, other: Layer) -> bool:
@@ -429,6 +432,12 @@ class OtherModel:
         if self.other.weights is not None:
             self.other.weights.release()
         return found
+
+    def end(self) -> State:
+        """Compute the rest: what variables hold then."""
+        while self._step():
+            pass
+        return self.walk.end()
 
     def _step(self) -> bool:
         """Compute one more layer; whether there was one."""
@@ -512,6 +521,10 @@ def _may_be(shape: Shape, array: Array) -> bool:
     if shape.rank is None:
         return True
     return shape.rank == array.ndim and all(map(compatible, shape, array.shape))
+
+
+#: What takes the outcome of a run: it is handed out, or remembered.
+ENDS = ("Result", "Assign")
 
 
 def has_state(layer: Layer) -> bool:

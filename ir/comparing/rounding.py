@@ -16,9 +16,9 @@ from ...layers.leftovers import tidy
 from ...schemas import Array, ElementType
 from ...schemas.numbers import integers_apart
 from ...schemas.packing import plain_texts
-from ..document import Model
-from ..execution import Interpreter, InterpreterStep, check_inputs, infer_for
-from .references import REFUSALS, TOLERANCES, from_constants
+from ..document import Layer, Model
+from ..execution import Interpreter, InterpreterStep, State, check_inputs, infer_for
+from .references import ENDS, REFUSALS, TOLERANCES, from_constants
 
 #: By which part of the tolerance values are shaken (another runtime fuses layers, and may never
 #: hold exactly what it tells).
@@ -69,8 +69,14 @@ def may_be_rounding(
     found: Sequence[Array],
     wanted: Sequence[Array],
     max_seconds: float | None = None,
+    ends: Sequence[Layer] | None = None,
+    state: State | None = None,
 ) -> bool:
-    """Whether outputs are no farther apart than those of a run whose values are shaken."""
+    """Whether outputs are no farther apart than those of a run whose values are shaken.
+
+    Outputs are what ``ends`` give, or the Results of the model; variables begin with ``state``.
+    """
+    ends, state = model.results if ends is None else ends, {} if state is None else state
     moved = [np.zeros(2) for _ in wanted]
     apart = [
         np.zeros(2) if error(one, right) <= allowed_for(right) else _distance(one, right)
@@ -79,21 +85,24 @@ def may_be_rounding(
     fixed = from_constants(model)
     with within(None, max_seconds):
         arrays = check_inputs(model, list(sample))
-        walk = Interpreter(model, None, inferred=infer_for(model, arrays))
+        inferred = infer_for(model, arrays, state)
+        walk = Interpreter(model, [(layer, 0) for layer in ends], inferred=inferred)
         steps = walk.steps
         for turn in range(_RUNS):
             shake = Shake(turn)
             walk.steps = [
                 step
-                if step.kernel is None or step.layer.type == "Result" or step.layer.id in fixed
+                if step.kernel is None or step.layer.type in ENDS or step.layer.id in fixed
                 else step._replace(kernel=_shaken(step, shake.whole))
                 for step in steps
             ]
             try:
-                outputs = walk({key: shake.whole(array) for key, array in arrays.items()}, {})
+                outputs = walk(
+                    {key: shake.whole(array) for key, array in arrays.items()}, {**state}
+                )
             except REFUSALS:
                 return False
-            for number, layer in enumerate(model.results):
+            for number, layer in enumerate(ends):
                 one, right = outputs[layer.id][0], wanted[number]
                 if one.shape != right.shape:
                     return True  # how many there are is decided by such values

@@ -280,6 +280,14 @@ class Interpreter:
         with np.errstate(all="ignore"):  # infinity and NaN are values like others
             return self._walk(arrays, state, trace)
 
+    def begin(self, state: State) -> None:
+        """Let variables hold these values."""
+        self._state, self._assigned = dict(state), {}
+
+    def end(self) -> State:
+        """What variables hold when all steps are done."""
+        return {**self._state, **self._assigned}
+
     def _walk(
         self,
         arrays: Mapping[int, Array],
@@ -287,7 +295,7 @@ class Interpreter:
         trace: Callable[[Traced], None] | None,
     ) -> dict[int, tuple[Array, ...]]:
         # What bodies assign is kept, too, only where all goes well.
-        self._state, self._assigned = dict(state), {}
+        self.begin(state)
         allowed = budget()
         values: dict[int, tuple[Array, ...]] = {}
         try:
@@ -309,8 +317,7 @@ class Interpreter:
                     trace(Traced(layer, time.perf_counter() - began, values[layer.id]))
                 for done in freed:
                     allowed.let_go(values.pop(done))
-            self._state.update(self._assigned)
-            keep(state, self._state, arrays.values())
+            keep(state, self.end(), arrays.values())
             return values
         finally:
             for outputs in values.values():
