@@ -22,10 +22,14 @@ ENDS = ("Const", "Parameter", "Result")
 
 @dataclass
 class Fault:
-    """One layer made wrong, and the layers at which that shows if their inputs are right."""
+    """One layer made wrong, and the layers at which that shows if their inputs are right.
+
+    ``reached`` are the first of these that take an input of the model, directly or not.
+    """
 
     text: str
     shows: set[int]
+    reached: set[int]
 
 
 def trace(model: ir.Model, feeds: Feeds) -> Trace:
@@ -60,6 +64,13 @@ def takers(model: ir.Model, layer: ir.Layer) -> set[int]:
     return found
 
 
+def users(model: ir.Model, layer: ir.Layer) -> set[int]:
+    """The layers that take a constant as it is, of those from which something comes."""
+    known = fixed(model)
+    found = [user for user, _ in model.consumers(layer) if user.type != "Result"]
+    return {user.id for user in found if user.id not in known or takers(model, user)}
+
+
 def first_apart(one: Trace, two: Trace) -> int | None:
     """The first layer that gives anything else."""
     for number, arrays in one.items():
@@ -87,7 +98,8 @@ def change_weight(model: ir.Model, rng: random.Random) -> Fault | None:
     else:
         flat[place] ^= np.asarray(rng.choice([4, 8]), value.dtype)
     layer.set_value(value, layer.element_type)
-    return Fault(f'element {place} of "{layer.name}"', takers(model, layer))
+    text = f'element {place} of "{layer.name}"'
+    return Fault(text, users(model, layer), takers(model, layer))
 
 
 def change_attribute(model: ir.Model, rng: random.Random) -> Fault | None:
@@ -122,7 +134,8 @@ def change_attribute(model: ir.Model, rng: random.Random) -> Fault | None:
             numbers[place] = str(int(numbers[place]) + 1)
             new = ",".join(numbers)
         layer.data = {**layer.data, told.name: new}
-        return Fault(f'{told.name} of "{layer.name}" ({layer.type}): {old} → {new}', {layer.id})
+        text = f'{told.name} of "{layer.name}" ({layer.type}): {old} → {new}'
+        return Fault(text, {layer.id}, {layer.id})
     return None
 
 

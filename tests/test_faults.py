@@ -62,7 +62,7 @@ def edited(make: Make, feeds: Feeds, seed: int) -> Iterator[tuple[Fault, ir.Comp
             if fault is None:
                 continue
             found = runs(broken, feeds)
-            if found is None or first_apart(right, found) not in fault.shows:
+            if found is None or first_apart(right, found) not in fault.reached:
                 continue  # refused, or no number is other: there is nothing to be told
             yield fault, ir.compare(broken, healthy, feeds)
             break

@@ -38,6 +38,7 @@ from ..inference import Inferred
 from ..opening import ModelLike, opened
 from .extraction import Spot
 from .judging import Judge, Memory, Step, variable_of
+from .making import with_makers
 from .recasting import recast
 from .references import (
     ENDS,
@@ -453,13 +454,17 @@ def _walk(
     sizes: dict[int, int] = {}
     walk = Interpreter(model, None, inferred=inferred)
     walk.begin(memory.ours)
+    steps = {step.layer.id: step for step in walk.steps}
     for piece in _pieces(model, walk, inferred, sizes):
         told = dict(reference.told([step.layer for step in piece], theirs))
         for place, step in enumerate(piece):
             rest = [one.layer for one in piece[place + 1 :]]
             if step.kernel is not None:
                 before = len(judge.in_company)
-                yield from judge.layer(step, told, alone=len(piece) == 1)
+                found = dict(judge.layer(step, told, alone=len(piece) == 1))
+                if any(one.is_wrong for one in found.values()):
+                    found = dict(with_makers(judge, step, told, steps)) or found
+                yield from found.items()
                 if len(judge.in_company) > before:
                     told |= reference.told(rest, theirs)
             # What comes after a layer that is not told could not be reached without it.

@@ -86,8 +86,8 @@ class Step:
 
     @property
     def is_unread(self) -> bool:
-        """Whether it differs and nothing reads it."""
-        return not self.is_read and (self._differs or self.verdict == "inherited")
+        """Whether it would be wrong if something read it."""
+        return not self.is_read and self._differs
 
     @property
     def _differs(self) -> bool:

@@ -249,7 +249,7 @@ _TRANSFORMS = ("DFT", "IDFT", "RDFT", "IRDFT")
 _EACH_TURN = 4e-6
 
 #: How a file of tensors comes about.
-RECORD = 'record tensors: np.savez(path, **inputs, **ir.run(model, inputs, outputs="all"))'
+RECORD = 'record tensors: np.savez(path, **{**inputs, **ir.run(model, inputs, outputs="all")})'
 
 
 class Recorded:
