@@ -180,7 +180,8 @@ def test_a_weight_behind_a_conversion_is_told_however_little_it_changes() -> Non
         x = net.parameter("x", "f32", "1,1000")
         held = np.ones((1000, 4), "f2")
         held[-1, -1] = last
-        w = net.add("Convert", "opset1", [net.constant(held, name="w")], destination_type="f32")
+        w = net.add("Convert", "opset1", [net.constant(held, name="w")], destination_type="f32",
+                    name="widened")  # fmt: skip
         y = net.add("MatMul", "opset1", [x, w], name="product", transpose_a=False,
                     transpose_b=False)  # fmt: skip
         net.result(y, name="y")
@@ -188,7 +189,8 @@ def test_a_weight_behind_a_conversion_is_told_however_little_it_changes() -> Non
 
     found = ir.compare(made(1.0), made(1.001), [np.ones((1, 1000), "f4")])
     assert found.first is not None
-    assert found.first.place.name == "product"
+    assert (found.first.place.name, found.first.constants) == ("widened", ("w",))
+    assert [step.place.name for step in found.wrong] == ["widened"]
     assert not ir.compare(made(1.0), made(1.0), [np.ones((1, 1000), "f4")])
 
 
@@ -524,3 +526,37 @@ def test_a_place_where_only_one_is_no_number_is_named(tmp_path: Path) -> None:
     assert first is not None
     assert first.verdict == "NaN"
     assert "[0] is 2, there nan" in first.reason
+
+
+def test_files_of_inputs_are_as_many_samples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ir.write(chain(2), tmp_path / "a.xml")
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        array = np.full((1, 4, 8, 8), number, "f4")
+        np.save(tmp_path / "in" / f"{number}.npy", array)
+
+    def told(*words: str, verb: str = "compare") -> tuple[int, str]:
+        more = ["--against", "compiled"] if verb == "compare" else ["--fails", "run", "-o", "out"]
+        with pytest.raises(SystemExit) as left:
+            main([verb, str(tmp_path / "a.xml"), *more, *words])
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out + said.err
+
+    for word in ("in", "in/*.npy"):
+        code, text = told("-i", f"x={tmp_path}/{word}")
+        assert code == 0
+        assert "3 samples" in text.splitlines()[0]
+    code, text = told("-i", f"x={tmp_path}/in", "--samples", "2")
+    assert code == 2
+    assert "--samples 2, but the files of the inputs are 3 samples" in text
+    for verb in ("compare", "reduce"):
+        code, text = told("-i", f"x={tmp_path}/in/0.npy", "--samples", "2", verb=verb)
+        assert code == 2
+        assert "no input is random: all would be the same" in text
+    code, text = told("-i", "x=random:1,4,8,8", "--samples", "2")
+    assert code == 0
+    assert "2 samples" in text.splitlines()[0]
+    code, text = told("-i", "y=zeros")
+    assert code == 2

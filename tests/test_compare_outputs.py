@@ -328,3 +328,23 @@ def test_an_output_that_something_reads_is_wrong_and_is_named_by_its_number() ->
     assert found.parts == found.first
     assert '"pool" (MaxPool opset14), output 1: wrong' in str(found)
     assert not found.unread
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_onnx_of_other_names_is_compared_by_its_outputs(wrong: bool, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    make, kind = onnx.helper, onnx.TensorProto.FLOAT
+    nodes = [make.make_node("Neg" if wrong else "Relu", ["x.in"], ["r.1"]),
+             make.make_node("Exp", ["r.1"], ["y.1"])]  # fmt: skip
+    ends = [make.make_tensor_value_info(name, kind, (2, 3)) for name in ("x.in", "y.1")]
+    graph = make.make_graph(nodes, "other", ends[:1], ends[1:])
+    path = tmp_path / "other.onnx"
+    opset = make.make_opsetid("", 17)
+    onnx.save(make.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    found = ir.compare(made(("a", "deep")), path, [np.ones((2, 3), "f4")])
+    assert [step.place.name for step in found.outputs] == ["a"]
+    assert bool(found) == wrong
+    assert found.uncompared == ["relu", "deep"]
+    said = "but 1 of 1 output differs" if wrong else "0 layers against"
+    assert said in str(found)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 import click
 
 from ...schemas import Array, UsageError
+from ...schemas.printing import counted
 from ..comparing import Comparison, compare
 from ..display import operation_name
-from ..document import Model, by_input
-from .inputs import make_inputs
+from ..document import Model
+from .inputs import Samples, make_inputs
 from .options import (
     AtLeastZero,
     Source,
@@ -77,11 +78,13 @@ def compare_command(
     Of each layer the error with exact inputs is told from the error that came with the inputs.
     """
     found = source.read()
-    with Progress(samples * len(found.order())) as progress:
+    rows = sample_inputs(found, inputs, samples, seed, against)
+    count = rows if isinstance(rows, int) else len(rows)
+    with Progress(count * len(found.order())) as progress:
         comparison = compare(
             found,
             against,
-            samples=sample_inputs(found, inputs, samples, seed, against),
+            samples=rows,
             seed=seed,
             sequence=sequence,
             tolerance=tolerance,
@@ -101,13 +104,29 @@ def compare_command(
 def sample_inputs(
     model: Model, inputs: tuple[str, ...], samples: int, seed: int, against: str
 ) -> list[Mapping[int, Array]] | int:
-    """The samples that the command line says; a number of random ones where it says nothing."""
+    """The samples that the command line says; a number of random ones where it says nothing.
+
+    A folder or a pattern is as many samples as files.
+    """
     given = pairs(inputs)
     if not given:
         if against.endswith(".npz") and samples > 1:
             raise UsageError("one sample is recorded, several are asked for")
         return samples
-    by_input(model, given)
+    found = Samples(model, given, seed, None)
+    if found.count is not None:
+        if samples not in (1, len(found)):
+            told = counted(len(found), "sample")
+            raise UsageError(
+                f"--samples {samples}, but the files of the inputs are {told}",
+                hint="without --samples each is one",
+            )
+        return [sample.arrays for sample in found]
+    if samples > 1 and not found.is_random:
+        raise UsageError(
+            f"--samples {samples}, but no input is random: all would be the same",
+            hint="give a folder or a pattern of files, as -i NAME='data/*.npy'",
+        )
     return [make_inputs(model, given, seed + number) for number in range(samples)]
 
 

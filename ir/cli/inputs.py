@@ -122,6 +122,12 @@ class Samples:
         self.names = _stems(next(iter(self.files.values()))) if self.files else ["0"]
         self.batch = self._batch(batch)
 
+    @property
+    def is_random(self) -> bool:
+        """Whether some input is filled at random."""
+        words = (self.words.get(x.id, "random") for x in self.model.parameters)
+        return any(is_filling(word) and word.startswith("random") for word in words)
+
     def _batch(self, asked: int | None) -> int:
         """How many samples run together: what the model's first sizes say, or what is asked."""
         for layer in self.model.parameters if self.count else ():

@@ -258,7 +258,8 @@ samples_option = click.option(
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many samples; what is random is drawn anew for each.",
+    help="How many samples; what is random is drawn anew for each. A folder or a pattern of files "
+    "as an --input is as many.",
 )
 onnx_option = click.option(
     "--onnx", type=FileName(), help="The model for onnxruntime; else MODEL's .onnx."

@@ -142,6 +142,9 @@ class Comparison(Shown):
             outputs += f" and {counted(variables, 'variable')}" if variables else ""
             verb = "differs" if len(differing) == 1 else "differ"
             yield f"{head}: no layer is wrong, but {outputs} {verb}"
+        elif not self.steps and self.outputs:
+            agree = "agrees" if len(self.outputs) == 1 else "agree"
+            yield f"{head}: {counted(len(self.outputs), 'output')} {agree}"
         elif self.first is None:
             largest = max((step.own for step in self.steps if step.is_read), default=0.0)
             yield f"{head}: none is wrong, the largest error of a layer is {largest:.3g}"
@@ -342,7 +345,7 @@ def _refuse_nothing(model: Model, reference: Reference, refused: Mapping[str, st
     raise UsageError(
         f"nothing was compared: of {len(layers)} layers none has a counterpart in "
         f"{reference.name}; the model's inputs are {said}{told}",
-        hint="compare with another version of the same model, of the same names",
+        hint="compare with another version of the same model, of its names or outputs",
     )
 
 

@@ -219,6 +219,11 @@ class OnnxRuntime:
         self.name = f"ONNX Runtime {process.version}"
         self.inputs, made, outputs = process.ask("onnx_names", path)
         self.held, self.names = {*made, *outputs}, Names(model)
+        if not self.names.known & self.held and len(model.results) == len(outputs):
+            # Of no name in common outputs are paired as inputs are: in order.
+            self.names.outputs = {
+                result.id: [name] for result, name in zip(model.results, outputs, strict=True)
+            }
 
     def begin(self, arrays: Mapping[int, Array], inferred: Inferred) -> None:
         """Give the inputs their ONNX names."""
