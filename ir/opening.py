@@ -18,12 +18,15 @@ _read = door("files", "read")
 
 
 def opened(model: ModelLike) -> Model:
-    """The model; read, where a path is given."""
+    """The model; read, where a path is given. Refused, if its .bin is not what was read."""
     if isinstance(model, (str, os.PathLike)):
         found: Model = _read(model)
         return found
     if not getattr(model, "is_graph", False):
         raise UsageError(f"a model or the path of one is wanted, not {type(model).__name__}")
+    held = getattr(model, "weights", None)  # a body has none
+    if held is not None:
+        held.refuse_changed()
     return model
 
 

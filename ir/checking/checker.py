@@ -26,6 +26,7 @@ from ...schemas import IRError, LimitError, UnreadableError, UsageError, Where, 
 from ...schemas.packing import Buffer
 from ..document import Model
 from ..files import content_of, find_pair, read_pair
+from ..opening import opened
 from ..storage import Weights, beside, open_weights
 from ..text import Source
 from .findings import Finding, Report
@@ -180,6 +181,7 @@ def _open(
     """The document and its weights; what cannot be opened is the first finding."""
     notes: list[Note] = []
     if isinstance(model, Model):
+        model = opened(model)
         text, held = _of_model(model)
         return model.place, notes, Source(text), held
     place: str | None = None

@@ -288,6 +288,7 @@ class Program(Shown):
 
     def _walked(self, arrays: Mapping[int, Array]) -> list[Array]:
         """The outputs, computed layer by layer by the operations' definitions."""
+        self._refuse_changed()
         results = self.model.results
         if self._walk is None:
             self._walk = Interpreter(self.model, [(layer, 0) for layer in results])
@@ -300,6 +301,11 @@ class Program(Shown):
             found = self._walk(arrays, self.state)
         made = self._handed_out([found[layer.id][0] for layer in results])
         return own_copies(made, [*arrays.values(), *self.state.values()])
+
+    def _refuse_changed(self) -> None:
+        """Refuse weights that are no longer what was read; what plans have laid out stays so."""
+        if self.model.weights is not None:
+            self.model.weights.refuse_changed()
 
     def _handed_out(self, arrays: Iterable[Array]) -> list[Array]:
         """Outputs as arrays of the element types that were inferred."""
@@ -339,6 +345,7 @@ class Program(Shown):
 
     def _made(self, pattern: Pattern, inferred: Inferred | None) -> Planned | None:
         """A plan for a pattern, if there can be one."""
+        self._refuse_changed()
         if inferred is None:
             inferred = self._patterns.infer(pattern)
         self._kinds = [inferred.of(layer)[0].type for layer in self.model.results]

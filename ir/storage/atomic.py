@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from ...schemas import IRError, UnreadableError, Where
 from .one_file import refuse_special, unwritable
-from .weights import Weights, blocks, identity, open_regular
+from .weights import Weights, blocks, identity, note_longer, open_regular
 
 try:
     import fcntl
@@ -200,6 +200,7 @@ def _may_grow(path: Path) -> bool:
 def _grow(path: Path, content: Content, start: int) -> None:
     """Write what follows the first bytes; taken back where it fails."""
     descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0))
+    before = os.fstat(descriptor)
     try:
         try:
             os.lseek(descriptor, start, os.SEEK_SET)
@@ -214,6 +215,7 @@ def _grow(path: Path, content: Content, start: int) -> None:
                 os.ftruncate(descriptor, start)
             raise
     finally:
+        note_longer(before, os.fstat(descriptor))
         os.close(descriptor)
 
 

@@ -300,7 +300,7 @@ class RemoteWeights(Weights):
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._held: NDArray[np.uint8] | None = None
         self.path = file.url
-        self.identity = None
+        self.identity = self._seen = None
         self._digest = None
         self._map = None
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from os import PathLike
 from typing import Any, SupportsIndex, TypeAlias
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ WHOLE = _SAMPLE * _PLACES
 class Weights:
     """The bytes that constants point into."""
 
-    __slots__ = ("_digest", "_map", "data", "identity", "path")
+    __slots__ = ("__weakref__", "_digest", "_map", "_seen", "data", "identity", "path")
 
     def __init__(self, data: Buffer, path: Path | None = None) -> None:
         try:
@@ -48,8 +49,10 @@ class Weights:
         self.path = path
         self._digest: bytes | None = None
         self._map: mmap.mmap | None = None
-        #: Device, inode, size and time of change of the mapped file.
+        #: Device, inode, size, time of writing and of any change of the mapped file.
         self.identity: tuple[int, ...] | None = None
+        #: The same, as it was when these bytes were last known to be those that were mapped.
+        self._seen: tuple[int, ...] | None = None
 
     @classmethod
     def map(cls, path: Path) -> Weights:
@@ -69,7 +72,8 @@ class Weights:
             ) from None
         finally:
             os.close(descriptor)
-        weights.identity = identity(status)
+        weights.identity = weights._seen = identity(status)
+        _mapped.add(weights)
         return weights
 
     @property
@@ -91,6 +95,27 @@ class Weights:
             raise IRError(
                 f"bytes {offset} to {end} are needed, {name} has {self.size}: "
                 f"{missing} are missing"
+            )
+
+    def refuse_changed(self) -> None:
+        """Refuse bytes of a file that another program has written to since it was mapped.
+
+        Of a file that is cut the system takes the bytes away, and whoever looks at them is ended.
+        A file that was replaced keeps its bytes for as long as it is mapped.
+        """
+        if self._seen is None or self.path is None:
+            return
+        try:
+            now = identity(os.stat(self.path))
+        except OSError:  # removed: here it is there still
+            return
+        # A time of change alone may be that of other rights, or of another name.
+        if now[:2] == self._seen[:2] and now[2:4] != self._seen[2:4]:
+            then = f"{self._seen[2]} bytes then, {now[2]} now"
+            raise UnreadableError(
+                f"was changed after it was read: {then}",
+                Where(os.fspath(self.path)),
+                "read it again",
             )
 
     def release(self) -> None:
@@ -126,6 +151,7 @@ class Weights:
         return self  # nobody changes them
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        self.refuse_changed()
         if self.identity is not None and self.path is not None:
             path = os.path.abspath(self.path)
             with suppress(OSError):
@@ -133,6 +159,17 @@ class Weights:
                     return _mapped_again, (path, self.size, self.identity, self.digest)
         data = pickle.PickleBuffer(self.data.data) if int(protocol) >= 5 else self.data.tobytes()
         return Weights, (data, None if self.path is None else os.fspath(self.path))
+
+
+#: The weights of this process that are mapped.
+_mapped: WeakSet[Weights] = WeakSet()
+
+
+def note_longer(before: os.stat_result, after: os.stat_result) -> None:
+    """Note that a file has new bytes behind its end; those that were mapped are as they were."""
+    for weights in list(_mapped):
+        if weights._seen == identity(before):
+            weights._seen = identity(after)
 
 
 def _mapped_again(path: str, size: int, known: tuple[int, ...], digest: bytes) -> Weights:
@@ -209,7 +246,10 @@ def let_go(piece: NDArray[Any]) -> None:
 
 def identity(status: os.stat_result) -> tuple[int, ...]:
     """A key that tells an unchanged file from any other."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    # Who keeps the time of writing, as rsync does, cannot keep that of the change.
+    return (
+        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    )  # fmt: skip
 
 
 def open_regular(path: Path) -> int:
