@@ -120,10 +120,13 @@ class Budget:
 
     # Time.
 
-    def check_time(self) -> None:
-        """Refuse to go on when the time is over."""
+    def check_time(self, here: float | None = None) -> None:
+        """Refuse to go on when the time is over, of which so many seconds were spent here."""
         if self._deadline is not None and time.monotonic() > self._deadline:
-            raise LimitError(f"more than {self.max_seconds:g} seconds are wanted", hint=_TIME_HINT)
+            spent = "" if here is None else f", {here:.1f} of them went by here"
+            raise LimitError(
+                f"more than {self.max_seconds:g} seconds are wanted{spent}", hint=_TIME_HINT
+            )
 
     def turn(self) -> None:
         """Count one more turn of a loop, or layer of a body that is gone through."""
@@ -189,6 +192,11 @@ class within:  # noqa: N801 - it is used as a function is
     def __exit__(self, *error: object) -> None:
         if self._token is not None:
             _open.reset(self._token)
+
+
+def forget() -> None:
+    """Leave the budget that is open: in a copy of the process it is that of another call."""
+    _open.set(None)
 
 
 def turns(items: Iterable[T]) -> Iterator[T]:

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from ..schemas import Array, ElementType, Tensor
+from .budget import steps
 
 OpT = TypeVar("OpT", bound=BaseModel)
 
@@ -106,7 +107,7 @@ def rounded_to_half(array: Array) -> Array:
         return array
     rounded = np.empty(array.shape, np.float32)
     given, made = np.ascontiguousarray(array).reshape(-1), rounded.reshape(-1)
-    for begin in range(0, given.size, _AT_ONCE):
+    for begin in steps(range(0, given.size, _AT_ONCE)):
         block = slice(begin, begin + _AT_ONCE)
         made[block] = _halved(given[block])
     return rounded

@@ -13,6 +13,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import interval, limits
 from .base import Op, element_type, index_type
+from .budget import pieces
 from .choice import either
 from .elementwise import NUMERIC, Broadcasting, widened
 
@@ -76,8 +77,11 @@ class BucketizeV3(Op):
 
     def run(self, data: Array, buckets: Array) -> tuple[Array, ...]:
         side: Any = "left" if self.with_right_bound else "right"
-        found = np.searchsorted(widened(buckets), widened(data), side)
-        return (np.asarray(found, self.output_type.dtype),)
+        ends, flat = widened(buckets), widened(data).reshape(-1)
+        found = np.empty(flat.size, self.output_type.dtype)
+        for some in pieces(flat.size, found.itemsize):
+            found[some] = np.searchsorted(ends, flat[some], side)
+        return (found.reshape(data.shape),)
 
 
 class IfV8(Op):

@@ -102,7 +102,7 @@ class ROIPoolingV1(Boxed):
         if not result.size:
             return
         at_once = max(1, SAMPLES // result[0].size)
-        for begin in range(0, len(boxes), at_once):
+        for begin in steps(range(0, len(boxes), at_once)):
             some = boxes[begin : begin + at_once]
             which = some[:, 0]
             known = (which >= -len(images)) & (which < len(images))

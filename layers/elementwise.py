@@ -18,6 +18,7 @@ from ..schemas.attributes import Alias, Int
 from ..schemas.tensor import Bounds
 from .axes import broadcast
 from .base import Op, element_type
+from .budget import steps
 from .value_bounds import corners, ends
 
 #: One can calculate with them.
@@ -48,7 +49,7 @@ class Unary(Op):
         flat = data.reshape(-1)
         result = np.empty_like(flat)
         with np.errstate(all="ignore"):
-            for start in range(0, flat.size, BLOCK):
+            for start in steps(range(0, flat.size, BLOCK)):
                 block = slice(start, start + BLOCK)
                 result[block] = settled(self.of(self.widened(flat[block])), data.dtype)
         return (result.reshape(data.shape),)

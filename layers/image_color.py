@@ -17,6 +17,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Bool
 from ..schemas.shapes import compatible
 from .base import Op
+from .budget import steps
 from .movement_blocks import part, share
 
 #: What a pixel's R, G and B are made of: so much of Y - 16, U - 128 and V - 128.
@@ -82,7 +83,7 @@ class ToColors(Op):
         """Make the colours of an image, or of an even number of its rows, some rows at a time."""
         height, width = y.shape
         some = max(1, BAND // max(width, 1))
-        for first in range(0, height // 2, some):
+        for first in steps(range(0, height // 2, some)):
             halves = slice(first, min(first + some, height // 2))
             rows = slice(2 * halves.start, 2 * halves.stop)
             bright = (y[rows].astype(np.float32) - ADDED[0]).reshape(-1, 2, width)

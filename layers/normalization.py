@@ -19,6 +19,7 @@ from ..schemas.attributes import Bool, Float, Int, Ints
 from ..schemas.shapes import compatible, merge
 from .axes import axis_of
 from .base import Op
+from .budget import steps
 from .casting import fractional
 from .elementwise import settled
 from .shape import numeric
@@ -295,7 +296,7 @@ def standardized(data: Array, axes: Axes, eps: float, *, inside: bool = True) ->
 def around(data: Array, axis: int, reach: int) -> Array:
     """Each element and up to ``reach`` neighbours either way along an axis, summed."""
     total = data.copy()
-    for step in range(1, min(reach, data.shape[axis] - 1) + 1):
+    for step in steps(range(1, min(reach, data.shape[axis] - 1) + 1)):
         here: list[Any] = [slice(None)] * data.ndim
         there = list(here)
         here[axis], there[axis] = slice(None, -step), slice(step, None)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..schemas import Array
+from .budget import steps
 from .pooling import lowest
 from .value_bounds import largest
 
@@ -93,7 +94,7 @@ def _in_turns(rule: np.ufunc, slots: Array, places: Array, rows: Array) -> bool:
     chosen = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     begins = (np.cumsum(counts) - counts)[chosen]
     counts, total = counts[chosen], slots.take(chosen, 0)
-    for turn in range(int(counts[0])):
+    for turn in steps(range(int(counts[0]))):
         some = np.count_nonzero(counts > turn)
         met = rows.take(order[begins[:some] + turn], 0)
         rule(total[:some], met, out=total[:some])

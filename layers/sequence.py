@@ -312,7 +312,7 @@ class ScaledDotProductAttentionV13(Op):
             require(row * (parts[0].stop - parts[0].start))
         columns = np.swapaxes(k, -1, -2)
         made = []
-        for rows in parts:
+        for rows in steps(parts):
             scores = q[..., rows, :] * q.dtype.type(factor) @ columns
             if self.causal:
                 seen = np.arange(count)[rows, None] >= np.arange(k.shape[-2])

@@ -20,7 +20,7 @@ from ..schemas.shapes import interval, limits, merge
 from ..schemas.types import numbers
 from .axes import axis_of
 from .base import Op, element_type
-from .budget import steps
+from .budget import pieces, steps
 
 #: The best of so many lists for each element that is taken bound it, in rows that much longer.
 LISTS = 4
@@ -331,10 +331,12 @@ class SearchSortedV15(Indexed):
     def run(self, sorted_sequence: Array, values: Array) -> tuple[Array, ...]:
         rows, wanted = comparable(sorted_sequence), comparable(values)
         side: Literal["left", "right"] = "right" if self.right_mode else "left"
+        found = np.empty(wanted.shape, np.int64)
         if rows.ndim == 1:
-            found: Array = np.asarray(np.searchsorted(rows, wanted, side))
+            into, flat = found.reshape(-1), wanted.reshape(-1)
+            for some in pieces(flat.size, found.itemsize):
+                into[some] = np.searchsorted(rows, flat[some], side)
         else:
-            found = np.empty(wanted.shape, np.int64)
             for place in steps(np.ndindex(*wanted.shape[:-1])):
                 found[place] = np.searchsorted(rows[place], wanted[place], side)
         return (found.astype(self.output_type.dtype),)

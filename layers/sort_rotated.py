@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..schemas import Array
+from .budget import steps
 from .sort_suppression import ratio
 
 #: So many pairs are worked out at once.
@@ -49,7 +50,7 @@ class RotatedPairs(NamedTuple):
         least = SLACK * self.limit * np.maximum(*areas)
         near = ((wide * high >= least) & (np.minimum(*areas) >= least)).nonzero()[0]
         found = np.zeros(len(one), np.float32)
-        for begin in range(0, len(near), AT_ONCE):
+        for begin in steps(range(0, len(near), AT_ONCE)):
             some = near[begin : begin + AT_ONCE]
             shared = shared_area(self.corners[one[some]], self.corners[other[some]])
             found[some] = ratio(shared, areas[0][some], areas[1][some])

@@ -13,7 +13,7 @@ from weakref import finalize
 
 import numpy as np
 
-from ...layers.budget import require
+from ...layers.budget import budget, require
 from ...layers.memory import without_collection
 from ...schemas import Array
 from ..execution import State, keep
@@ -87,6 +87,7 @@ class Planned:
         for node in plan.nodes:
             begin = len(steps)
             with node.layer.at():  # of what there is not the memory for
+                budget().check_time()
                 steps += (
                     self.outside.prepare(node) if node.is_outside
                     else steps_of(node, threads, scratch)
@@ -105,6 +106,8 @@ class Planned:
         else:
             self.rooms = hurry.memory.taken
         self.team = Team(steps, threads, scratch.told(hire) if forked else Threads)
+        layers = [node.layer for node, begin, end in self.spans for _ in range(begin, end)]
+        self.team.at = lambda number: layers[number].at()
         self.team.on_runs = pooling_alone and all(node.looks_up for node in plan.nodes)
         places = {node: range(begin, end) for node, begin, end in self.spans}
         stays = self.team.alone if forked else [True] * len(steps)

@@ -433,8 +433,8 @@ def compile(
             them in a core's cache each time; ``"fast"`` makes them once where that is quicker.
             None for numbers where levels would take much longer, if there is memory for these;
             ``repr`` says what was done.
-        max_seconds: Limit of preparing and of a call, looked at between layers and turns of
-            loops; a call that is planned is one piece, of which the memory alone is limited.
+        max_seconds: Limit of preparing and of a call, looked at between layers, turns of loops
+            and the parts of a step, and when all is done.
 
     Raises:
         LimitError: More memory or time is wanted than is there or allowed; so do calls.

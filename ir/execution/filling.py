@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from ...layers.budget import require
+from ...layers.budget import pieces, require
 from ...schemas import Array, Shape, UnsupportedError, UsageError
 from ..document import Layer
 
@@ -39,9 +39,14 @@ def fill(parameter: Layer, text: str, rng: np.random.Generator) -> Array:
         return np.zeros(shape, tensor.type.dtype)
     if word == "ones":
         return np.ones(shape, tensor.type.dtype)
-    if tensor.type.is_real:
-        return rng.standard_normal(shape).astype(tensor.type.dtype)
-    return rng.integers(0, 2 if tensor.type == "boolean" else 10, shape).astype(tensor.type.dtype)
+    made = np.empty(shape, tensor.type.dtype)
+    flat, end = made.reshape(-1), 2 if tensor.type == "boolean" else 10
+    for some in pieces(flat.size, 8):
+        count = some.stop - some.start
+        flat[some] = (
+            rng.standard_normal(count) if tensor.type.is_real else rng.integers(0, end, count)
+        )
+    return made
 
 
 def filled(shape: Shape, parameter: Layer) -> tuple[int, ...]:

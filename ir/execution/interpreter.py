@@ -142,8 +142,8 @@ def run(
         state: The values of the model's variables, read and written; None to begin anew.
         trace: Called after each layer.
         max_memory: Bytes that all arrays may take together; None for what the machine has left.
-        max_seconds: Looked at between layers and between the turns of loops; None for no limit
-            but that of the turns.
+        max_seconds: Looked at between layers, between the turns of loops, and where a layer is
+            made in parts; None for no limit but that of the turns.
 
     Raises:
         LimitError: More memory or time is wanted than is there or allowed.
@@ -264,6 +264,7 @@ class Interpreter:
                     continue
                 with layer.at():
                     computed = kernel(*(known[source][index] for source, index in sources))
+                    budget().check_time()
                 found = tuple(map(_locked, computed))
                 if not layer.is_constant:
                     budget().hold(found)  # for as long as there is the budget
@@ -298,6 +299,7 @@ class Interpreter:
         self.begin(state)
         allowed = budget()
         values: dict[int, tuple[Array, ...]] = {}
+        allowed.check_time()
         try:
             for layer, kernel, sources, freed in self.steps:
                 began = time.perf_counter()
@@ -310,8 +312,8 @@ class Interpreter:
                     values[layer.id] = (as_computed(arrays[layer.id]),)
                 else:
                     with layer.at():
-                        allowed.check_time()
                         values[layer.id] = kernel(*(values[i][index] for i, index in sources))
+                        allowed.check_time(time.perf_counter() - began)
                 allowed.hold(values[layer.id])
                 if trace is not None:
                     trace(Traced(layer, time.perf_counter() - began, values[layer.id]))

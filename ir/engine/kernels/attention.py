@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....layers.budget import budget
 from ....layers.matrix import usual_scale
 from ....schemas import Array
 from ..plan import Node
@@ -115,11 +116,15 @@ def attend(
         abreast = count  # halves of some heads would go round evenly, and take longer in all
     at_once = max(FEW, min(max(cells, TOGETHER), -(-total // abreast)))
     found = even_pieces(made.shape[:-1], at_once, abreast)
+    counted = budget()
+    if causal:
+        counted.keep(2 * rows * keys)  # masks of each query's own
     parts: list[Part] = []
     for part, (begin, end) in scratch.dealt(spans(len(found), abreast)):
         steps: list[Part] = []
         last: tuple[object, Array | None] = (None, None)
         for index in found[begin:end]:
+            counted.step()
             scratch.reset()
             stack = index[: len(lead)]
             seen = slice(None)

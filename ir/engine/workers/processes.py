@@ -26,7 +26,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise, starmap
 from typing import NoReturn
@@ -34,6 +34,7 @@ from weakref import ref
 
 import numpy as np
 
+from ....layers.budget import forget
 from ....layers.refusals import from_system, unless_refused
 from ....schemas import Array
 from .blas_threads import at_rest, single_blas
@@ -171,6 +172,8 @@ class Crew:
 class Forked:
     """Helpers for the steps of one plan."""
 
+    check: Callable[[], None] | None = None
+
     def __init__(self, steps: Sequence[Step], size: int) -> None:
         make_up()
         self._crew = Crew(self)
@@ -266,8 +269,11 @@ class Forked:
         started = time.monotonic()
         parts[0]()
         left = count - 1
+        check = self.check
         for place in self._orders[count][0]:
             if claims[place].acquire(False):
+                if check is not None:
+                    check()
                 parts[place]()
                 left -= 1
         if left:
@@ -315,6 +321,7 @@ class Forked:
         try:
             # No finaliser of the program that was copied may run a second time.
             gc.disable()
+            forget()
             for kind in signal.valid_signals():
                 if callable(signal.getsignal(kind)):
                     signal.signal(kind, signal.SIG_IGN)

@@ -15,14 +15,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import pairwise
 from math import gcd
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from ....layers.budget import budget
+from ....layers.budget import Budget, budget
+from ....schemas import LimitError
 from .blas_threads import single_blas
 from .cores import KeepOffCore
 from .denormals import flushing
@@ -41,6 +42,9 @@ class HelpersLostError(Exception):
 
 class Helpers(Protocol):
     """Those who run some parts of the steps of a plan."""
+
+    #: What the caller does between its parts; None where no time is set.
+    check: Callable[[], None] | None
 
     def begin(self, agenda: Sequence[int]) -> None:
         """Tell which steps will be shared."""
@@ -112,6 +116,8 @@ class Team:
         self.alone = [len(step) == 1 or size == 1 for step in steps]
         self._whole = [sequence(step) for step in steps]
         self._hire = hire
+        #: Places errors at what a step is of.
+        self.at: Callable[[int], AbstractContextManager[object]] = lambda number: nullcontext()
         #: Which steps are shared, and for which ``alone`` that was seen.
         self._agenda: list[int] = []
         self._seen: list[bool] | None = None
@@ -163,10 +169,13 @@ class Team:
     def _run(self, helpers: Helpers | None, seconds: list[float] | None) -> None:
         moments = [time.perf_counter()]
         allowed = budget()
-        for alone, whole in zip(self.alone, self._whole, strict=True):
-            if allowed.max_seconds is not None:
-                allowed.check_time()
-            if alone or helpers is None:
+        limited = allowed.max_seconds is not None
+        if helpers is not None:
+            helpers.check = allowed.check_time if limited else None
+        for number, (alone, whole) in enumerate(zip(self.alone, self._whole, strict=True)):
+            if limited:
+                self._run_within(allowed, number, None if alone else helpers)
+            elif alone or helpers is None:
                 whole()
             else:
                 helpers.share()
@@ -174,6 +183,20 @@ class Team:
                 moments.append(time.perf_counter())
         if seconds is not None:
             seconds[:] = [end - begin for begin, end in pairwise(moments)]
+
+    def _run_within(self, allowed: Budget, number: int, helpers: Helpers | None) -> None:
+        """Run a step, and look at the time after each part."""
+        began = time.perf_counter()
+        try:
+            if helpers is not None:
+                helpers.share()
+            for part in self.steps[number] if helpers is None else ():
+                allowed.check_time()
+                part()
+            allowed.check_time(time.perf_counter() - began)
+        except LimitError:
+            with self.at(number):
+                raise
 
     def dismiss(self) -> None:
         """End the helpers; new ones are started when there is work."""
@@ -187,6 +210,7 @@ class Threads:
 
     # Its finaliser may come when it was interrupted while it had hardly begun.
     _workers: Sequence[_Thread] = ()
+    check: Callable[[], None] | None = None
 
     def __init__(self, steps: Sequence[Step], size: int) -> None:
         self._steps, self._size = steps, size
@@ -222,7 +246,12 @@ class Threads:
         busy = self._workers[: len(step) - 1]
         for place, worker in enumerate(busy, 1):
             worker.start(step[place :: self._size])
-        own()
+        if self.check is None:
+            own()
+        else:
+            for part in step[0 :: self._size]:
+                self.check()
+                part()
         for worker in busy:
             worker.take_back()
         errors = [error for worker in busy if (error := worker.wait()) is not None]
