@@ -361,6 +361,25 @@ def test_a_package_that_breaks_at_any_place_is_no_bug(
 
 
 @pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        ImportError("etree.so: failed to map segment from shared object"),
+        ImportError("x.so: cannot allocate memory in static TLS block"),
+        SystemError("error return without exception set"),
+        SystemError("<function _find_and_load> returned NULL without setting an exception"),
+    ],
+    ids=repr,
+)
+def test_that_there_is_no_memory_is_no_bug(
+    error: BaseException, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(error) == 4
+    assert "error: there is not enough memory\n  hint: " in capsys.readouterr().err
+    assert report(SystemError("bad argument to internal function")) == CRASH
+
+
+@pytest.mark.parametrize(
     ("words", "code", "says"),
     [
         (["draw", "good.xml", "-o", "a.html", "--boxes", "1"], 2, "--boxes is for .svg, not for"),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...schemas import InternalError, IRError, UsageError
+from ...schemas import InternalError, IRError, LimitError, UsageError
 from ...schemas.printing import printable
 from ...schemas.version import REPORTS, VERSION
 from .options import begin, color_option, debug_option
@@ -56,6 +56,9 @@ VERBS: dict[str, tuple[str, str]] = {
 CRASH = 70
 #: By Ctrl-C, as shells have it.
 STOPPED = 130
+#: What the linker says that finds no room for a library, and Python of an error that is none.
+_UNMAPPED = ("failed to map segment", "annot allocate memory")
+_UNTOLD = ("without exception set", "without setting an exception")
 
 
 class Verbs(click.Group):
@@ -153,6 +156,16 @@ def _hush() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _is_short_of_memory(error: BaseException) -> bool:
+    """Whether a package could not be begun for want of memory: its error is of another type.
+
+    C code that has no memory for an error answers that something went wrong, and not what.
+    """
+    if isinstance(error, SystemError):
+        return str(error).endswith(_UNTOLD)
+    return isinstance(error, ImportError) and any(words in str(error) for words in _UNMAPPED)
+
+
 def report(error: BaseException) -> int:
     """Say on standard error what went wrong; the exit code for it."""
     if isinstance(error, click.ClickException):
@@ -175,13 +188,14 @@ def report(error: BaseException) -> int:
         name = f"{error.filename}: " if error.filename else ""
         note(f"{name}error: {error.strerror or error}")
         return 3
+    if isinstance(error, MemoryError) or _is_short_of_memory(error):
+        note("error: there is not enough memory")
+        note("  hint: run it where there is more memory; ulimit -v may say how much there is")
+        return LimitError.exit_code
     if isinstance(error, ImportError) and not (error.name or "").startswith("vinoir"):
         note(f"error: a package cannot be imported: {printable(error)}")
         note("  hint: it is missing or broken: install it anew")
         return UsageError.exit_code
-    if isinstance(error, MemoryError):
-        note("error: there is not enough memory")
-        return CRASH
     bug = error if isinstance(error, InternalError) else InternalError(error)
     note(str(bug))
     note(f"  hint: please report it, with what --debug prints, to {REPORTS}")
