@@ -19,6 +19,9 @@ def unknown_name(name: str, kind: type[BaseModel], spec: str, others: Mapping[st
     """
     import difflib
 
+    known = kind.model_fields.get(name)
+    if known is not None:
+        return f"{name} is given twice, also as {known.alias}"
     message = f"{name} is not an attribute of {spec}"
     having = [other for other, version in others.items() if name in version.names()]
     if having:

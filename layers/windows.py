@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from math import prod
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -38,6 +38,8 @@ class Windowed(Op):
     @classmethod
     def completed(cls, data: dict[str, Any]) -> dict[str, Any]:
         """Write out the lists that OpenVINO does without: no padding, windows side by side."""
+        once = {name: tuple(value) for name, value in data.items() if isinstance(value, Iterator)}
+        data = data | once
         missing = [name for name in cls.neutral if not _said(data.get(name))]
         given = next((data[name] for name in cls.counted if _said(data.get(name))), None)
         if not missing or given is None:
@@ -69,6 +71,8 @@ class Windowed(Op):
                 if not values:
                     raise IRError(f"required attribute {name} is missing", Where(attribute=name))
                 raise IRError(f"{name} has {len(values)} axes, {told}")
+            if not values:
+                raise IRError(f"{name} is empty, it has an entry for each spatial axis")
         for name, values in lists.items():
             least = 0 if name.startswith("pads") else 1
             if min(values) < least:
@@ -85,7 +89,9 @@ class Windowed(Op):
 
 def _said(values: Any) -> bool:
     """Whether a list is there and holds something."""
-    return bool(values.strip() if isinstance(values, str) else values)
+    if isinstance(values, str):
+        return bool(values.strip())
+    return len(values) > 0 if isinstance(values, Sized) else bool(values)
 
 
 def entries(values: Any) -> int | None:

@@ -122,7 +122,7 @@ def test_an_output_of_nothing_but_nan_is_compared(folder: Path, call: Call) -> N
         (["--expect", "x.npy"], 5, "prob has the shape (1, 10), expected (3,)"),
         (["--expect", "prob=x.npy"], 5, "expected (3,)"),
         (["--expect", "words.npy"], 5, "has the type float32, expected <U3"),
-        (["--expect", "things.npy"], 1, "is no .npy or .npz of plain arrays"),
+        (["--expect", "things.npy"], 3, "is no .npy or .npz of plain arrays"),
         (["--save", "x.npy"], 2, "--save x.npy does not end in .npz"),
         (["--save", "there.npz"], 2, "there.npz is already there"),
         (["--save", "."], 2, "does not end in .npz"),

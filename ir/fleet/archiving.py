@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from ...schemas import Array, IRError
+from ...schemas import Array, UnreadableError
 from ...schemas.packing import plain_texts
 
 #: What NumPy and zipfile raise where a file is not what they expect.
@@ -68,4 +68,4 @@ def read_arrays(
     except _UNLIKE_ARRAYS as error:
         # What NumPy does not know it takes for pickled, and tells how to run it.
         why = "" if "pickle" in str(error) else f": {error}"
-        raise IRError(f"{said} no .npy or .npz of plain arrays{why}") from None
+        raise UnreadableError(f"{said} no .npy or .npz of plain arrays{why}") from None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...schemas import Array, IRError, Size, UsageError
+from ...schemas import Array, Size, UnreadableError, UsageError
 from ..optional import optional
 from .folders import files_like
 from .selection import by_number
@@ -72,11 +72,11 @@ def load_image(path: str, name: str, shape: Sequence[Size] | None, kind: np.dtyp
         with image_file.open(path) as file:
             image = file.convert("L" if channels == 1 else "RGB")
     except (ValueError, SyntaxError, image_file.DecompressionBombError) as error:
-        raise IRError(f"{path} cannot be read as an image: {error}") from None
+        raise UnreadableError(f"{path} cannot be read as an image: {error}") from None
     except OSError as error:  # that of Pillow for what is none has no number
         if error.errno is not None:
             raise
-        raise IRError(f"{path} cannot be read as an image: {error}") from None
+        raise UnreadableError(f"{path} cannot be read as an image: {error}") from None
     size = (width or image.width, height or image.height)
     if image.size != size:
         image = image.resize(size, image_file.Resampling.BILINEAR)

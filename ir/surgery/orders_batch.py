@@ -68,7 +68,7 @@ class SetBatch(Edit):
         sizes: dict[Layer, tuple[int, int]] = {}
         for layer in named or [x for x in layers if not desk.bench.is_gone(x)]:
             shape = desk.bench.known(Source(layer, 0)).shape
-            axis = (layout_of(layer.outputs[0]) or "N").find("N")
+            axis = (layout_of(layer.outputs[0], shape.rank) or "N").find("N")
             # A list of one number is one for all, unless it is asked for.
             if shape.rank is None or axis < 0 or shape.rank <= max(axis, 0 if named else 1):
                 if named:
