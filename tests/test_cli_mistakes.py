@@ -114,8 +114,8 @@ def test_an_output_of_nothing_but_nan_is_compared(folder: Path, call: Call) -> N
     ("words", "code", "says"),
     [
         (["--expect", "none.npz"], 2, "none.npz: No such file"),
-        (["--expect", "text.npy"], 1, "text.npy is no .npy or .npz"),
-        (["--expect", "bad.npz"], 1, "bad.npz is no .npy or .npz"),
+        (["--expect", "text.npy"], 3, "text.npy is no .npy or .npz"),
+        (["--expect", "bad.npz"], 3, "bad.npz is no .npy or .npz"),
         (["--expect", "wrong=x.npy"], 2, 'no output is named "wrong"; the model gives "prob"'),
         (["--expect", "strange.npz"], 2, 'strange.npz has "what", the model gives "prob"'),
         (["--expect", "x.npy", "--all"], 2, "x.npy is one array, the model gives"),

@@ -194,7 +194,8 @@ def test_a_damaged_archive_is_refused(
     data[begin + place] ^= 0x55
     Path("x.npz").write_bytes(data)
     code, _, err = vinoir("run", "a/m.xml", "-i", "x=x.npz", *more, "--jobs", 1)
-    assert (code, "no .npy or .npz of plain arrays" in err) == (3, True)
+    # Of many samples some may be done: that one failed is what a sweep has found.
+    assert (code, "no .npy or .npz of plain arrays" in err) == (1 if more else 3, True)
 
 
 def test_a_function_with_values_is_another_function(here: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import calls
 import numpy as np
 import pytest
 from oracle import Call, single
+from pydantic import ValidationError
 from vinoir import ir
 from vinoir.ir.cli import CRASH, main
-from vinoir.layers import Op
+from vinoir.layers import AvgPoolV1, MaxPoolV14, Op
 from vinoir.layers.activation import ReLUV1
 from vinoir.schemas import InternalError, IRError, Where, placed
 
@@ -144,3 +146,36 @@ def test_weights_that_are_no_bytes(weights: Any) -> None:
         ir.loads(b'<net name="m" version="11"><layers/></net>', weights)
     with pytest.raises(ir.UsageError, match="weights are bytes, not"):
         ir.Weights(weights)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"kernel": np.array([2, 3]), "strides": np.array([1, 1])},
+        {"kernel": iter((2, 3)), "strides": (number for number in (1, 1))},
+        {"kernel": [2, 3], "strides": "1, 1"},
+    ],
+    ids=["arrays", "iterators", "lists"],
+)
+def test_windows_are_said_by_any_list(words: dict[str, Any]) -> None:
+    made = MaxPoolV14(**words)
+    assert (made.kernel, made.strides, made.pads_begin) == ((2, 3), (1, 1), (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: MaxPoolV14(kernel=(), strides=()), "is empty, it has an entry for each"),
+        (
+            lambda: AvgPoolV1(
+                kernel=(2,), strides=(1,), exclude_pad=True, **{"exclude-pad": False}
+            ),
+            "exclude_pad is given twice, also as exclude-pad",
+        ),
+    ],
+)
+def test_lists_of_nothing_and_names_given_twice_are_told(
+    make: Callable[[], Op], said: str
+) -> None:
+    with pytest.raises(ValidationError, match=said):
+        make()
