@@ -9,10 +9,10 @@ import numpy as np
 from ....layers.budget import budget
 from ....layers.sequence_recurrent import Recurrent
 from ....layers.value_bounds import CARRIED
-from ....schemas import ElementType, IRError, LimitError, Shape, Tensor, placed
+from ....schemas import ElementType, IRError, LimitError, Shape, Tensor, Where, placed
 from ....schemas.packing import unpack
 from ....schemas.shapes import compatible
-from ...document import BODIES_OF
+from ...document import BODIES_OF, Graph, Layer
 from ...inference import infer_bodies, infer_graph
 from . import attributes, known, weights
 from .loose import Inferences, LooseGraph, LooseLayer, LooseModel, LoosePort, Tensors, whole
@@ -20,9 +20,15 @@ from .note import Note
 
 
 def rules(model: LooseModel) -> Iterator[Note]:
-    """Everything of this group."""
+    """Everything of this group; a layer of a body is refused once, by it or by what it is in."""
+    refused: set[LooseLayer] = set()
     for graph in model:
-        yield from graph.inferred.notes
+        for note in graph.inferred.notes:
+            if note.code == "IR601" and isinstance(note.node, LooseLayer):
+                if note.node in refused:
+                    continue
+                refused.add(note.node)
+            yield note
 
 
 def infer(graph: LooseGraph) -> Inferences:
@@ -50,7 +56,7 @@ def _graph(graph: LooseGraph, tensors: Tensors) -> Iterator[Note]:
         except LimitError:
             raise
         except IRError as error:
-            yield _refused(node, error.message)
+            yield _refused(_where(node, error.where), error.message)
         if found is None:
             tensors[node] = tuple(pin.tensor for pin in node.outputs)
             continue
@@ -59,6 +65,22 @@ def _graph(graph: LooseGraph, tensors: Tensors) -> Iterator[Note]:
         if node.type == "Pad" and given:
             yield from emptied(node, given[0][1], found)
         tensors[node] = found
+
+
+def _where(node: LooseLayer, place: Where) -> LooseLayer:
+    """The layer at which an error was met: the node, or one in its bodies."""
+
+    def is_there(one: LooseLayer) -> bool:
+        line = one.element.sourceline
+        return (place.layer, place.name, place.line) == (one.id, one.name, line)
+
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if is_there(one):
+            return one
+        waiting += [inner for body in one.bodies.values() for inner in body.nodes]
+    return node
 
 
 def _refused(node: LooseLayer, message: str) -> Note:
@@ -193,11 +215,25 @@ def outputs(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> tuple[Te
 
 def bodied(node: LooseLayer, tensors: list[Tensor]) -> tuple[Tensor, ...] | None:
     """The outputs of a layer with bodies, where the strict reader reads them."""
-    strict = node.graph.model.strict
-    if strict is None or node.graph.owner is not None or node.id is None or node.type == "":
+    layer = _strict(node)
+    return infer_bodies(layer, tensors, infer_graph) if layer is not None else None
+
+
+def _strict(node: LooseLayer) -> Layer | None:
+    """A layer with bodies as the strict reader reads it, also one that is in a body itself."""
+    graph, owner = node.graph, node.graph.owner
+    held: Graph | None = graph.model.strict
+    if owner is not None:
+        try:
+            outer = _strict(owner)
+        except IRError:
+            return None  # told of the owner
+        tags = [tag for tag, body in owner.bodies.items() if body is graph]
+        held = outer.bodies.get(tags[0]) if outer is not None else None
+    if held is None or node.id is None or node.type == "":
         return None
-    layer = strict.layer(node.id)
-    return infer_bodies(layer, tensors, infer_graph) if layer.bodies else None
+    layer = held.layer(node.id)
+    return layer if layer.bodies else None
 
 
 def constant(node: LooseLayer) -> tuple[Tensor, ...] | None:
