@@ -170,11 +170,8 @@ class Layers(Record):
 class Body(Record):
     """A graph inside a layer."""
 
-    keys = (
-        ("body-layer", "layers/layer", "id", None),
-        ("body-edge-from", "edges/edge", "from-layer", "body-layer"),
-        ("body-edge-to", "edges/edge", "to-layer", "body-layer"),
-    )
+    # No references to it: libxml2 looks for their keys in bodies of the same name inside, too.
+    keys = (("body-layer", "layers/layer", "id", None),)
 
     layers: Layers | None = None
     edges: Edges | None = None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import vinoir.schemas
 from conftest import Written
@@ -60,6 +62,50 @@ def keeps_to_the_schema(path: Path, schema: etree.XMLSchema) -> None:
     assert [tuple(edge) for edge in model.edges] == [
         (e.from_layer, e.from_port, e.to_layer, e.to_port) for e in edges
     ]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["If", "Loop"])
+def test_bodies_may_be_in_bodies(
+    schema: etree.XMLSchema, kind: str, depth: int, tmp_path: Path
+) -> None:
+    ov = pytest.importorskip("openvino")
+    import openvino.opset13 as ops
+
+    def made(depth: int) -> tuple[Any, Any]:
+        """An input, and what a layer with bodies as deep makes of it."""
+        x = ops.parameter(ov.PartialShape([1, 4]), ov.Type.f32)
+        if not depth:
+            return x, ops.relu(x)
+        inner = [made(depth - 1), made(0)]
+        bodies = [ov.Model([ops.result(y)], [given], "body") for given, y in inner]
+        if kind == "If":
+            outer = ops.if_op(ops.constant(np.array(True)))
+            outer.set_then_body(bodies[0])
+            outer.set_else_body(bodies[1])
+            outer.set_input(x.output(0), inner[0][0], inner[1][0])
+            outer.set_output(bodies[0].results[0], bodies[1].results[0])
+            return x, outer
+        outer = ops.loop(ops.constant(np.int64(2)), ops.constant(np.array(True)))
+        bodies[0].add_results([ops.result(ops.constant(np.array(True)))])
+        outer.set_function(bodies[0])
+        outer.set_special_body_ports([-1, 1])
+        outer.set_merged_input(inner[0][0], x.output(0), bodies[0].results[0].output(0))
+        outer.get_iter_value(bodies[0].results[0].output(0), -1)
+        return x, outer
+
+    x, outer = made(depth)
+    ov.serialize(ov.Model([outer.output(0)], [x], "m"), tmp_path / "m.xml")
+    keeps_to_the_schema(tmp_path / "m.xml", schema)
+
+
+def test_ids_are_given_once_in_a_body(schema: etree.XMLSchema) -> None:
+    body = NET[NET.index("<layers>") : NET.index("<rt_info>")]
+    owner = '<layer id="2" name="l" type="Loop" version="opset5"><body>{}</body></layer></layers>'
+    good = NET.replace("</layers>", owner.format(body), 1)
+    assert schema.validate(etree.fromstring(good)), schema.error_log
+    bad = NET.replace("</layers>", owner.format(body.replace('id="1" name', 'id="0" name')), 1)
+    assert not schema.validate(etree.fromstring(bad))
 
 
 NET = """<net name="m" version="11"><layers>
