@@ -3,8 +3,10 @@ with the document alone; and what a limit of time leaves unchecked."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -134,3 +136,68 @@ def test_a_document_that_is_its_own_weights_is_a_finding(tmp_path: Path) -> None
     (tmp_path / "m.bin").unlink(missing_ok=True)
     os.link(tmp_path / "m.xml", tmp_path / "m.bin")
     assert [finding.code for finding in ir.check(tmp_path / "m.xml")] == ["IR514"]
+
+
+def chain(count: int, name: str, kind: str = "ReLU", attribute: str = "") -> bytes:
+    """So many layers after each other; the last is of a kind of its own."""
+    port = '<port id="{}" precision="FP32"><dim>3</dim></port>'
+    first, second = port.format(0), port.format(1)
+    rows = [
+        '<layer id="0" name="x" type="Parameter" version="opset1">'
+        f'<data shape="3" element_type="f32"/><output>{first}</output></layer>'
+    ]
+    rows += [
+        f'<layer id="{n}" name="{name}{n}" type="{kind if n == count else "ReLU"}" '
+        f'version="opset1"{attribute}><input>{first}</input><output>{second}</output></layer>'
+        for n in range(1, count + 1)
+    ]
+    rows.append(
+        f'<layer id="{count + 1}" name="r" type="Result" version="opset1">'
+        f"<input>{first}</input></layer>"
+    )
+    edges = [
+        f'<edge from-layer="{n}" from-port="{min(n, 1)}" to-layer="{n + 1}" to-port="0"/>'
+        for n in range(count + 1)
+    ]
+    return document("\n".join(rows), "".join(edges))
+
+
+TOLERATED = pytest.mark.parametrize(
+    ("name", "attribute", "code"),
+    [("&", "", "IR106"), ("<", "", "IR104"), ("&nbsp;", "", "IR106"), ("\x01", "", "IR110"),
+     ("&#1;", "", "IR110"), ("r", ' version="opset1"', "IR105")],
+)  # fmt: skip
+
+
+@TOLERATED
+@pytest.mark.parametrize("count", [49, 50, 60, 300])
+def test_what_openvino_reads_is_read_to_the_end(
+    name: str, attribute: str, code: str, count: int
+) -> None:
+    source = chain(count, name, attribute=attribute)
+    if importlib.util.find_spec("openvino") is not None:
+        import openvino
+
+        assert len(openvino.Core().read_model(source, b"").get_ops()) == count + 2
+    report = ir.check(source)
+    assert Counter(finding.code for finding in report) == {code: count}
+
+
+def test_what_is_wrong_behind_many_breaches_is_found() -> None:
+    report = ir.check(chain(60, "&", "ReLUU"))
+    assert Counter(finding.code for finding in report) == {"IR106": 60, "IR311": 1}
+    assert [finding.layer for finding in report if finding.code == "IR311"] == [60]
+
+
+def test_more_breaches_than_are_told_are_counted() -> None:
+    report = ir.check(chain(1200, "&"))
+    assert len(report.findings) == 1000
+    assert report.left_out == {"IR106": 200}
+    assert ir.check(chain(1200, "&"), ignore="IR106").left_out == {}
+
+
+def test_what_is_not_read_is_told_and_not_judged() -> None:
+    report = ir.check(chain(60, "r", attribute=" odd=1"))
+    assert Counter(finding.code for finding in report) == {"IR104": 50, "IR101": 1}
+    assert [finding.line for finding in report if finding.code == "IR101"] == [51]
+    assert ir.check(chain(49, "r", attribute=" odd=1")).left_out == {}

@@ -29,6 +29,8 @@ DOCUMENTS: dict[str, Callable[[int], str]] = {
     "elements within each other": lambda n: HEAD + "<a>" * (n // 3),
     "elements closed crosswise": lambda n: HEAD + "<a><b></a></b>" * (n // 14),
     "ends of nothing": lambda n: HEAD + "</a>" * (n // 4),
+    "values with a raw <": lambda n: f"""{HEAD}</layers><a>{'<a a="<"/>' * (n // 10)}</a></net>""",
+    "values with a raw &": lambda n: f"""{HEAD}</layers><a>{'<a a="&"/>' * (n // 10)}</a></net>""",
     "bytes that are no text": lambda n: f"{HEAD}<!--{chr(0xDCFF) * n}-->{TAIL}",
     "references to no character": lambda n: f'{HEAD}<layer id="{"&#1;" * (n // 4)}"/>{TAIL}',
     "quotes in a DOCTYPE": lambda n: "<!DOCTYPE net [" + '"' * n,

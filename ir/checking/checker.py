@@ -144,12 +144,18 @@ def _check(
         notes = [note for note in notes if note.code not in ("IR508", "IR517")]
     chosen: list[Note] = []
     count = Counter[str]()
+
+    def is_chosen(code: str) -> bool:
+        return (not wanted or code.startswith(wanted)) and not code.startswith(unwanted)
+
     for note in notes:
-        if (wanted and not note.code.startswith(wanted)) or note.code.startswith(unwanted):
+        if not is_chosen(note.code):
             continue
         count[note.code] += 1
         if count[note.code] <= MOST:
             chosen.append(note)
+    if source is not None:
+        count.update({k: n for k, n in source.left_out.items() if is_chosen(k)})
     left = {code: number - MOST for code, number in count.items() if number > MOST}
     return Report(
         _finish(chosen, source, place), place, readable=source is not None, left_out=left

@@ -2,11 +2,13 @@
 
 Every breach of XML is told with its place; what can be understood becomes the same tree that
 a parser would have made. Depth and number of complaints are bounded, the work is one pass.
+What is understood in spite of a breach, as OpenVINO does, is read on however often it comes.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -19,8 +21,11 @@ from .breach import Breach
 DEEPEST = 256
 #: References in one value that are resolved; names and numbers have no more.
 _MOST_REFERENCES = 10_000
-#: A file that is not XML at all would have as many complaints as bytes.
+#: A file that is not XML at all would have as many complaints as bytes: after so many the rest
+#: is not read. Those that leave no doubt of what is meant are not among them.
 MOST = 50
+#: Of one kind so many are told with their place, more are counted.
+MOST_TOLD = 1000
 #: Attributes of one element that are kept; no operation has as many.
 MOST_ATTRIBUTES = 1000
 
@@ -57,7 +62,10 @@ class Scan:
     root: etree._Element | None = None
     offsets: dict[etree._Element, int] = field(default_factory=dict)
     breaches: list[Breach] = field(default_factory=list)
-    #: Elements whose tags do not match, or that were open where others did not; None without.
+    #: How many more there are, by their codes.
+    left_out: Counter[str] = field(default_factory=Counter)
+    #: Elements whose tags do not match, or that were open where others did not or where the
+    #: scan ended; None without.
     torn: set[etree._Element] | None = None
     #: Elements of which not every attribute was understood.
     odd: set[etree._Element] = field(default_factory=set)
@@ -76,29 +84,66 @@ class Scanner:
         #: Behind it the file has no tag any more, not even the end of one.
         self.last_bracket = max(self.text.rfind("<"), self.text.rfind(">"))
         self.odd = False  # whether an attribute of the tag that is read was not understood
+        self.told = Counter[str]()  # how many breaches, by their codes
+        self.unclear = 0  # how many leave doubt of what is meant
+        self.next_tag = -1  # where the tag begins that was last looked for on a later line
 
     def run(self) -> Scan:
         """Read to the end."""
         text, position = self.text, 0
         end = len(text)
-        while position < end and len(self.scan.breaches) < MOST:
+        while position < end and self.unclear < MOST:
             start = text.find("<", position)
             if start < 0:
                 self._characters(position, end)
                 break
             self._characters(position, start)
             position = self._markup(start)
-        self._finish(position >= end or len(self.scan.breaches) < MOST)
+        if self.unclear < MOST:
+            self._finish()
+        elif text[position:].strip(" \t\r\n"):
+            self._give_up(position)
         return self.scan
 
     # Telling.
 
-    def _tell(self, code: str, message: str, offset: int, hint: str | None = None) -> None:
-        if len(self.scan.breaches) < MOST:
-            element = self.stack[-1] if self.stack else None
-            if code in ("IR102", "IR103"):
-                self.scan.torn = (self.scan.torn or set()).union(self.stack)
-            self.scan.breaches.append(Breach(code, message, element, hint=hint, offset=offset))
+    def _tell(
+        self,
+        code: str,
+        message: str,
+        offset: int,
+        hint: str | None = None,
+        *,
+        clear: bool = False,
+    ) -> None:
+        """Note a breach; ``clear``: there is no doubt of what is meant."""
+        if not clear:
+            self.unclear += 1
+            if self.unclear > MOST:
+                return
+        element = self.stack[-1] if self.stack else None
+        if code in ("IR102", "IR103"):
+            self._tear()
+        self.told[code] += 1
+        if self.told[code] > MOST_TOLD:
+            self.scan.left_out[code] += 1
+            return
+        self.scan.breaches.append(Breach(code, message, element, hint=hint, offset=offset))
+
+    def _tear(self) -> None:
+        """Keep in mind that what is open may not be what it seems."""
+        self.scan.torn = (self.scan.torn or set()).union(self.stack)
+
+    def _give_up(self, position: int) -> None:
+        """Say that the rest is not read."""
+        self._settle()
+        self._tear()
+        message = (
+            f"line {self._line(position)} and what follows are not looked at: there are {MOST} "
+            "breaches of XML before"
+        )
+        hint = "mend these first, then check again"
+        self.scan.breaches.append(Breach("IR101", message, hint=hint, offset=position))
 
     # Between tags.
 
@@ -143,6 +188,7 @@ class Scanner:
                 f"U+{ord(_utf8(found[0])):04X}, which XML does not allow",
                 offset + found.start(),
                 "remove the character",
+                clear=True,
             )
         if "&" in raw:
             raw = _AMPERSAND.sub(
@@ -153,7 +199,7 @@ class Scanner:
     def _reference(self, match: re.Match[str], offset: int) -> str:
         name, place = match[1], offset + match.start()
         if name is None:
-            self._tell("IR106", "a bare & in the text", place, "write &amp;")
+            self._tell("IR106", "a bare & in the text", place, "write &amp;", clear=True)
             return "&"
         if name.startswith("#"):
             digits = name[1:]
@@ -162,7 +208,8 @@ class Scanner:
                 return chr(code).encode().decode("latin-1")
             if 0x10000 <= code < 0x110000:
                 return chr(code).encode().decode("latin-1")
-            self._tell("IR110", f"&{name}; is a character that XML does not allow", place)
+            message = f"&{name}; is a character that XML does not allow"
+            self._tell("IR110", message, place, clear=True)
             return ""
         if name in _PREDEFINED:
             return _PREDEFINED[name]
@@ -171,6 +218,7 @@ class Scanner:
             f"&{name}; is an entity; OpenVINO takes it literally, other tools expand or refuse it",
             place,
             f"write &amp;{name}; or the text that is meant",
+            clear=True,
         )
         return match[0]
 
@@ -284,9 +332,9 @@ class Scanner:
         self.odd = False
         while True:
             position = _blank(text, position)
-            if len(self.scan.breaches) >= MOST:
+            if self.unclear >= MOST:
                 self._enter(name, attributes, start, closed=False)
-                return len(text)
+                return position
             if text.startswith("/>", position):
                 self._enter(name, attributes, start, closed=True)
                 return position + 2
@@ -333,6 +381,7 @@ class Scanner:
                 f"{shown(attributes[name])} and {shown(_utf8(value))}",
                 position,
                 "remove one of them: OpenVINO takes the first",
+                clear=True,
             )
         else:
             attributes[name] = self._decoded(value, begin)
@@ -364,8 +413,8 @@ class Scanner:
             return None
         name, quote = _tag(found[1]), found[2]
         end = text.find(quote, found.end())
-        following = _NEXT_TAG.search(text, found.end())
-        if end < 0 and following is None and text.find(">", found.end()) < 0:
+        following = self._next_tag(found.end())
+        if end < 0 and following == len(text) and text.find(">", found.end()) < 0:
             self._tell(
                 "IR102",
                 f"the file ends inside attribute {name} of <{tag}>{_of(attributes)}"
@@ -373,7 +422,7 @@ class Scanner:
                 start,
             )
             return len(text)
-        if end < 0 or (following is not None and following.start() < end):
+        if end < 0 or following < end:
             self._tell("IR104", f"attribute {name} of <{tag}> has no closing {quote}", position)
             return None
         value = text[found.end() : end]
@@ -382,9 +431,17 @@ class Scanner:
             f"a bare < in attribute {name} of <{tag}>",
             found.end() + max(value.find("<"), 0),
             "write &lt;",
+            clear=True,
         )
         attributes.setdefault(name, self._decoded(value, found.end()))
         return end + 1
+
+    def _next_tag(self, position: int) -> int:
+        """Where the next tag is that begins on a later line; the end of the text without."""
+        if self.next_tag < position:  # positions only grow: no text is searched twice
+            found = _NEXT_TAG.search(self.text, position)
+            self.next_tag = len(self.text) if found is None else found.start()
+        return self.next_tag
 
     def _enter(self, name: str, attributes: dict[str, str], start: int, *, closed: bool) -> None:
         tag = _tag(name)
@@ -427,9 +484,9 @@ class Scanner:
 
     # The end.
 
-    def _finish(self, whole: bool) -> None:
+    def _finish(self) -> None:
         self._settle()
-        if not self.stack or not whole:
+        if not self.stack:
             return
         if any(breach.code in ("IR102", "IR103") for breach in self.scan.breaches[-1:]):
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from xml.parsers import expat
 
 from lxml import etree
@@ -32,6 +32,8 @@ class Source:
 
     def __init__(self, data: bytes) -> None:
         self.breaches: list[Breach] = []
+        #: How many more there are than are told, by their codes.
+        self.left_out: Mapping[str, int] = {}
         self.offsets: dict[etree._Element, int] = {}
         self.root: etree._Element | None = None
         #: Elements that tags without their match are about; None where all match.
@@ -237,7 +239,7 @@ class Source:
             return
         scan = Scanner(self.text).run()
         self.root, self.offsets = scan.root, scan.offsets
-        self.torn, self.odd = scan.torn, scan.odd
+        self.torn, self.odd, self.left_out = scan.torn, scan.odd, scan.left_out
         for breach in scan.breaches:
             moved = sum(length for place, length in self._cuts if place <= (breach.offset or 0))
             self.breaches.append(breach._replace(offset=(breach.offset or 0) + moved))
