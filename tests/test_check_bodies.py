@@ -105,3 +105,23 @@ def test_what_does_not_fit_is_told_where_it_stands(kind: Any, tmp_path: Path) ->
     (found,) = [f for f in ir.check(path) if str(f.severity) == "error"]
     assert (found.code, found.type) == ("IR601", "MatMul")
     assert "4 and 5 differ" in found.message
+
+
+@pytest.mark.parametrize("kind", [branch, loop])
+def test_what_is_declared_in_bodies_is_mended(kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    text = nested(kind, path)
+    wanted = path.read_bytes()
+    begin = text.index("<body>")  # all that layers give and take, Parameters and all
+    wrong = re.sub(r'precision="FP32">(\s*)<dim>1</dim>', r'precision="FP16">\1<dim>7</dim>',
+                   text[begin:])  # fmt: skip
+    wrong = wrong.replace("<dim>4</dim>", "<dim>-1</dim>")
+    path.write_text(text[:begin] + wrong)
+    codes = {finding.code for finding in ir.check(path, ignore="IR515")}
+    assert codes == {"IR604", "IR605", "IR606", "IR607"}
+    model = ir.read(path)
+    fixes = ir.fix(model)
+    assert {row.code for row in fixes} == {"IR604", "IR606"}
+    assert ir.dumps(model)[0] == wanted
+    assert not ir.check(model, ignore="IR515").findings
+    assert not ir.fix(model)

@@ -73,7 +73,8 @@ def fix(
             done += _remove_dead(graph)
         if wanted("IR216"):
             done += _rename(graph)
-    done += _declare(model, wanted)
+    for graph in _graphs(model):
+        done += _declare(graph, wanted)
     return done
 
 
@@ -151,10 +152,13 @@ def _rename(graph: Graph) -> Iterable[Fix]:
         seen.add(layer.name)
 
 
-def _declare(model: Model, wanted: Wanted) -> Iterable[Fix]:
-    """Make ports declare what is inferred; of a layer with an error, what it declares counts."""
+def _declare(graph: Graph, wanted: Wanted) -> Iterable[Fix]:
+    """Make ports declare what is inferred; of a layer with an error, what it declares counts.
+
+    Of a body, as in :func:`check`, its own Parameters say what it is given.
+    """
     try:
-        order = model.order()
+        order = graph.order()
     except IRError:
         return  # a cycle, or an edge from nowhere: nothing is certain
     # Without the values of constants less is inferred than the file says.
@@ -162,7 +166,7 @@ def _declare(model: Model, wanted: Wanted) -> Iterable[Fix]:
     tensors: dict[int, tuple[Tensor, ...]] = {}
     for layer in order:
         try:
-            found = infer_layer(model, layer, tensors, {})
+            found = infer_layer(graph, layer, tensors, {})
         except IRError:
             found = tuple(port.tensor for port in layer.outputs)
         if blind:
@@ -170,7 +174,7 @@ def _declare(model: Model, wanted: Wanted) -> Iterable[Fix]:
         tensors[layer.id] = found
         for index, tensor in enumerate(found[: len(layer.outputs)]):
             yield from _describe(layer, index, tensor, wanted, given=True)
-            for user, place in model.consumers(layer, index):
+            for user, place in graph.consumers(layer, index):
                 yield from _describe(user, place, tensor, wanted, given=False)
 
 
