@@ -125,3 +125,21 @@ def test_what_is_declared_in_bodies_is_mended(kind: Any, tmp_path: Path) -> None
     assert ir.dumps(model)[0] == wanted
     assert not ir.check(model, ignore="IR515").findings
     assert not ir.fix(model)
+
+
+@pytest.mark.parametrize("what", ["turns", "goes_on"])
+@pytest.mark.parametrize("kind", [
+    "bool", "u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8",
+])  # fmt: skip
+def test_what_counts_and_ends_turns_is_refused_where_openvino_refuses_it(
+    what: str, kind: str, tmp_path: Path
+) -> None:
+    path, x = tmp_path / "m.xml", given()
+    write(loop(x, **{what: np.array(3 if what == "turns" else 1, kind)}), x, path)
+    try:
+        ov.Core().compile_model(path, "CPU")([X])
+        refused = False
+    except RuntimeError:
+        refused = True
+    codes = [f.code for f in ir.check(path) if str(f.severity) != "info"]
+    assert codes == (["IR734" if what == "turns" else "IR731"] if refused else [])

@@ -347,18 +347,47 @@ class States:
         return min(found.values(), key=lambda row: row[0])[1] if found else None
 
 
+#: What OpenVINO's CPU makes i32, of which it takes a trip count.
+_COUNTS = frozenset(map(ElementType, ("i16", "i32", "i64", "u16", "u32", "u64")))
+#: What it takes a body's condition of, bytes.
+_CONDITIONS = frozenset({ElementType.BOOLEAN, ElementType.U8})
+
+
+def trip_count(node: LooseLayer, pin: LoosePort, what: str, given: Tensor) -> Iterator[Note]:
+    """The number of turns is a whole number."""
+    if not given.type.is_dynamic and given.type not in _COUNTS:
+        yield Note(
+            "IR734", f"the {what} of Loop is {given.type}, it must be i32 or i64", pin.element,
+            node, hint="put a Convert to i64 before it, or mend the edge that leads there",
+        )  # fmt: skip
+
+
+def body_condition(result: LooseLayer, pin: LoosePort, what: str, given: Tensor) -> Iterator[Note]:
+    """What decides whether another turn comes is boolean."""
+    if not given.type.is_dynamic and given.type not in _CONDITIONS:
+        yield Note(
+            "IR731", f"the {what} of Loop is {given.type}, it must be boolean", pin.element,
+            result, hint="put a Convert to boolean before it, or mend the edge that leads there",
+        )  # fmt: skip
+
+
 def loop(node: LooseLayer, entries: list[Entry]) -> Iterator[Note]:
     """What only Loop has."""
     single = [
         (pin, "trip count" if pin.index == 0 else "condition", _outer_of(node, pin))
         for pin in node.inputs[:2]
     ]
+    if single:
+        yield from trip_count(node, *single[0])
     for entry in entries:
         if entry.kind == "output" and entry.purpose is not None and entry.inner is not None:
-            single += [
+            decides = [
                 (pin, "condition of the body", _outer_of(entry.inner, pin))
                 for pin in entry.inner.inputs
             ]
+            for row in decides:
+                yield from body_condition(entry.inner, *row)
+            single += decides
     for pin, what, tensor in single:
         if (tensor.shape.rank or 0) > 1:
             yield Note(
