@@ -125,7 +125,7 @@ def test_images_come_as_the_input_takes_them(
     assert call("run", "m.xml", "-i", "x=x.png")[0] == 0
     Path("x.png").write_bytes(b"no image")
     code, _, err = call("run", "m.xml", "-i", "x=x.png")
-    assert code == 1
+    assert code == 3
     assert "cannot be read as an image" in err
 
 

@@ -107,13 +107,13 @@ _SET_BATCH = "vinoir edit --do op=set-batch"
 
 
 def _batch_left(model: Model, shapes: Mapping[str, str]) -> int | None:
-    """The number of samples that an input takes, where another is asked for."""
+    """The number of samples that an input takes, where another is asked for and nothing else."""
     for parameter, names in named_inputs(model.parameters):
         asked = next((shapes[name] for name in names if name in shapes), None)
         dims = parameter.outputs[0].dims if parameter.outputs else None
         if asked is not None and dims and dims[0] >= 0:
             new = Shape.parse(asked, symbols=True)
-            if new.rank == len(dims) and new.rank and new[0] != dims[0]:
+            if new.rank == len(dims) and new[0] != dims[0] and new[1:] == tuple(dims[1:]):
                 return dims[0]
     return None
 
