@@ -45,6 +45,40 @@ def test_every_intermediate_can_be_had(digits: ir.Model) -> None:
     np.testing.assert_array_equal(some["pool2"], every["pool2:0"])
 
 
+def two_ends(*, shared: bool) -> ir.Model:
+    """A model with the outputs a and b, of one tensor or of two."""
+    net = ir.Builder("two")
+    x = net.parameter("x", "f32", "1,4")
+    last = ir.ops.ReLU(x, name="r")
+    net.result(last, name="a")
+    net.result(last if shared else ir.ops.Sigmoid(last, name="s"), name="b")
+    return net.model()
+
+
+def test_an_output_that_was_not_asked_for_is_refused() -> None:
+    model, given = two_ends(shared=False), [np.ones((1, 4), "f4")]
+    for found in (
+        ir.run(model, given, outputs=["a"]),
+        ir.compile(model, outputs=["a"])(given),
+    ):
+        for name in ("b", "s"):
+            with pytest.raises(ir.UsageError, match=f'no output is named "{name}"; there are'):
+                found[name]
+        np.testing.assert_array_equal(found["a"], given[0])
+
+
+def test_all_hands_out_every_output_by_its_name() -> None:
+    given = [np.float32([[-1, 0, 1, 2]])]
+    for shared in (True, False):
+        model = two_ends(shared=shared)
+        alone = ir.run(model, given)
+        every = ir.run(model, given, outputs="all")
+        assert list(ir.compile(model, outputs="all")(given)) == list(every)
+        for name in ("a", "b"):
+            np.testing.assert_array_equal(every[name], alone[name])
+            assert name in every
+
+
 def test_the_trace_sees_each_layer_once(digits: ir.Model) -> None:
     seen: list[str] = []
     ir.run(digits, [IMAGE], trace=lambda step: seen.append(step.layer.name))

@@ -89,8 +89,10 @@ class Outputs(Shown, dict[str, Array]):
     def __missing__(self, key: str | int) -> Array:
         if isinstance(key, int):
             return list(self.values())[key]
-        if key in self._aliases:
-            return self[self._aliases[key]]
+        # Other outputs of the model, too, have names: these were not asked for.
+        held = self._aliases.get(key)
+        if held is not None and held in self:
+            return self[held]
         raise UsageError(f'no output is named "{key}"; there are {", ".join(map(repr, self))}')
 
     def as_table(self) -> Table:
@@ -485,7 +487,10 @@ def wanted_names(graph: Graph, wanted: Wanted) -> dict[str, tuple[Layer, int]]:
     if wanted is None:
         return {name: (layer, 0) for name, layer in results.items()}
     if isinstance(wanted, str) and wanted == "all":
-        return tensor_keys(graph)
+        tensors = tensor_keys(graph)
+        # A tensor may be several outputs: each is found by the name that it has without "all".
+        ends = {name: (layer, 0) for name, layer in results.items() if name not in tensors}
+        return tensors | ends
     if isinstance(wanted, str):
         raise UsageError(f'outputs="{wanted}": give a list of names, or "all"')
     given: object = wanted
