@@ -159,18 +159,88 @@ def test_layers_of_one_name_are_told_apart_by_objects() -> None:
         model.edit.insert("Relu", after="n2:1")
 
 
-def test_bodies_are_edited_from_outside() -> None:
+def with_body() -> ir.Model:
+    """A model whose layer ``turns`` takes its rows through the body's ``r``."""
     net = ir.Builder()
     x = net.parameter("x", "f32", "3,2")
     inner = ir.Builder("body", into=ir.Graph())
-    inner.result(inner.add("ReLU", "opset1", [inner.parameter("row", "f32", "1,2")], name="r"))
+    half = inner.constant(np.float32(0.5), name="half")
+    scaled = inner.add("Multiply", "opset1", [inner.parameter("row", "f32", "1,2"), half])
+    inner.result(inner.add("ReLU", "opset1", [scaled], name="r"))
     wiring, body = ir.PortMap(), inner.graph
     for kind, number, layer in (("input", 0, body.parameters[0]), ("output", 1, body.results[0])):
         wiring.add(kind, external_port_id=number, internal_layer_id=layer.id, axis=0, start=0,
                    end=-1, stride=1, part_size=1)  # fmt: skip
     made = net.add("TensorIterator", "opset1", [x], outputs=[Tensor("f32", (3, 2))], name="turns")
     made.layer.add_body("body", body, wiring)
-    net.result(made, name="y")
-    model = net.model()
+    last = net.add("Multiply", "opset1", [made, net.constant(np.float32(4), name="four")])
+    net.result(last, name="y")
+    return net.model()
+
+
+def answer(model: ir.Model) -> float:
+    """What the model gives for ones, all alike."""
+    (found,) = {float(x) for x in ir.run(model, [np.ones((3, 2), "f4")])["y"].flat}
+    return found
+
+
+def test_bodies_are_edited_from_outside() -> None:
+    model = with_body()
     model.edit.replace("r", "Negative", within="turns")
-    np.testing.assert_array_equal(ir.run(model, [np.ones((3, 2), "f4")])["y"], -np.ones((3, 2)))
+    assert answer(model) == -2
+
+
+def test_layers_of_a_body_mean_themselves() -> None:
+    for number in range(4):  # of each id there is another layer outside
+        model = with_body()
+        body = model["turns"].bodies["body"]
+        layer = body.layer(number)
+        model.edit.rename(layer, "other")
+        assert layer.name == "other"
+        assert "other" not in model
+    model = with_body()
+    body = model["turns"].bodies["body"]
+    with model.edit as edit:
+        edit.constant(body["half"], np.float32(3))
+        made = edit.insert("Negative", after=body["r"].outputs[0])
+        edit.insert("Abs", after=made, within="turns/body")
+        edit.replace(made, "Sqrt")
+    assert answer(model) == pytest.approx(3**0.5 * 4)
+    model.edit.bridge(body["r"])
+    assert "r" not in body
+    with pytest.raises(UsageError, match="a body has no outputs of its own"):
+        model.edit.output(body["half"])
+
+
+def test_layers_of_no_part_of_the_model_are_refused() -> None:
+    model, other = with_body(), with_body()
+    before = ir.dumps(model)
+    gone = model.copy()
+    taken = gone["turns"]
+    gone.edit.bridge(taken)
+    edits = [
+        lambda: gone.edit.rename(taken, "again"),
+        lambda: model.edit.set(ir.Layer("ReLU", "opset1", "x"), a=1),
+    ]
+    for layer in (other["four"], other["turns"].bodies["body"].layer("half"), gone["four"]):
+        edits += [
+            lambda layer=layer: model.edit.rename(layer, "z"),
+            lambda layer=layer: model.edit.rename(layer.outputs[0], "z"),
+            lambda layer=layer: model.edit.bridge(layer),
+            lambda layer=layer: model.edit.remove("y", layer),
+            lambda layer=layer: model.edit.replace(layer, "ReLU"),
+            lambda layer=layer: model.edit.set(layer, a=1),
+            lambda layer=layer: model.edit.constant(layer, 2),
+            lambda layer=layer: model.edit.insert("Add", after="x", inputs=["@", layer]),
+            lambda layer=layer: model.edit.connect(layer, "turns:0"),
+            lambda layer=layer: model.edit.output(layer),
+        ]
+    for edit in edits:
+        with pytest.raises(UsageError, match="it is not in the model that is edited"):
+            edit()
+    inner = model["turns"].bodies["body"]
+    with pytest.raises(UsageError, match="it is in the model itself, not in the graph"):
+        model.edit.rename(model["four"], "z", within="turns")
+    with pytest.raises(UsageError, match="it is in another body, not in the graph"):
+        model.edit.insert("Add", after=model["four"], inputs=["@", inner["half"]])
+    assert ir.dumps(model) == before

@@ -68,6 +68,7 @@ DOORS = {
     ("display", "html"),
     ("files", "read"),
     ("surgery", "Session"),
+    ("surgery", "body_at"),
     ("surgery", "settle"),
 }
 

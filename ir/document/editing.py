@@ -28,6 +28,7 @@ LayerLike: TypeAlias = "Layer | str | int"
 TensorLike: TypeAlias = "Layer | Port | str"
 
 _begin = door("surgery", "Session")
+_body_at = door("surgery", "body_at")
 
 
 class Editor:
@@ -36,6 +37,9 @@ class Editor:
     Types and shapes are inferred anew after each verb; in a ``with``, once at its end. Where a
     layer does not accept its inputs then, the error names it; the model stays as it was changed,
     so that the next verb may mend it. To try something, change a copy: ``model.copy()``.
+
+    A layer or a port of a body says which graph is edited; of a body's layers that are named,
+    ``within`` does.
     """
 
     def __init__(self, model: Graph) -> None:
@@ -54,7 +58,34 @@ class Editor:
         session, self._session = self._session, None
         session.end(infer=kind is None)
 
-    def _do(self, verb: str, within: str | None, *args: Any, **entry: Any) -> Any:
+    def _graph(self, within: str | None, *given: Any) -> str | Graph | None:
+        """The body that is edited: as named, or that of the layers and ports that are given.
+
+        An edit names these by their ids, which mean other layers in any other graph.
+        """
+        owners = [one.layer if isinstance(one, Port) else one for one in given]
+        layers = [one for one in owners if isinstance(one, Layer)]
+        if not layers:
+            return within
+        graph = layers[0].graph if within is None else _body_at(self._model, within)
+        for layer in layers:
+            own = layer.graph
+            if own is None or own.model is not self._model or not layer.is_in_graph:
+                raise UsageError(
+                    "it is not in the model that is edited",
+                    layer.where,
+                    "take the layer from that model: model[name]",
+                )
+            if own is not graph:
+                place = "the model itself" if own is self._model else "another body"
+                raise UsageError(
+                    f"it is in {place}, not in the graph that is edited",
+                    layer.where,
+                    "an edit is of one graph, the model or a body: name what is there",
+                )
+        return None if graph is self._model else graph
+
+    def _do(self, verb: str, within: str | Graph | None, *args: Any, **entry: Any) -> Any:
         """Carry out one verb of a session; what it made."""
         if self._session is not None:
             return getattr(self._session, verb)(within, *args, **entry)
@@ -66,7 +97,7 @@ class Editor:
             session.end(infer=done)
         return made
 
-    def _edit(self, op: str, within: str | None, **entry: Any) -> Any:
+    def _edit(self, op: str, within: str | Graph | None, **entry: Any) -> Any:
         """Carry out an edit as a patch file has it."""
         given = {name: value for name, value in entry.items() if value is not None}
         return self._do("apply", within, {"op": op, **given})
@@ -98,9 +129,11 @@ class Editor:
             within: The layer whose body is meant, such as ``loop`` or ``if/then_body``.
             attributes: Of the new layer.
         """
+        fed = list(inputs)
         made: Layer = self._edit(
-            "insert", within, after=_tensor(after), before=_input(before), name=name,
-            inputs=list(map(_fed, inputs)), output=output, **_meant(what, version, attributes),
+            "insert", self._graph(within, after, before, *fed), after=_tensor(after),
+            before=_input(before), name=name, inputs=list(map(_fed, fed)), output=output,
+            **_meant(what, version, attributes),
         )  # fmt: skip
         return made
 
@@ -116,9 +149,10 @@ class Editor:
         **attributes: Any,
     ) -> Layer:
         """Put a new layer in the place of one; it takes its inputs, unless others are named."""
+        fed = None if inputs is None else list(inputs)
         made: Layer = self._edit(
-            "replace-layer", within, layer=_layer(layer), name=name,
-            inputs=None if inputs is None else list(map(_fed, inputs)),
+            "replace-layer", self._graph(within, layer, *(fed or ())), layer=_layer(layer),
+            name=name, inputs=None if fed is None else list(map(_fed, fed)),
             **_meant(what, version, attributes),
         )  # fmt: skip
         return made
@@ -127,24 +161,25 @@ class Editor:
         self, layer: LayerLike, *, input: int | None = None, within: str | None = None
     ) -> None:
         """Take a layer out; what it fed is fed by its first input that is no constant."""
-        self._edit("bypass", within, layer=_layer(layer), input=input)
+        self._edit("bypass", self._graph(within, layer), layer=_layer(layer), input=input)
 
     def remove(self, *layers: LayerLike, within: str | None = None) -> None:
         """Take layers out, and what fed only them; nothing that is left may need them."""
-        self._do("remove", within, list(map(_layer, layers)))
+        self._do("remove", self._graph(within, *layers), list(map(_layer, layers)))
 
     def rename(self, old: TensorLike, new: str, *, within: str | None = None) -> None:
         """Rename an input, output, layer, tensor or variable, and all that goes by its name."""
+        graph = self._graph(within, old)
         if isinstance(old, Layer):
-            self._edit("rename", within, layer=old.id, to=new)
+            self._edit("rename", graph, layer=old.id, to=new)
         elif isinstance(old, Port):
-            self._edit("rename", within, tensor=_tensor(old), to=new)
+            self._edit("rename", graph, tensor=_tensor(old), to=new)
         else:
-            self._edit("rename", within, any=old, to=new)
+            self._edit("rename", graph, any=old, to=new)
 
     def set(self, layer: LayerLike, *, within: str | None = None, **attributes: Any) -> None:
         """Give a layer attributes by name and value; None: as if the file did not say it."""
-        self._do("set", within, _layer(layer), attributes)
+        self._do("set", self._graph(within, layer), _layer(layer), attributes)
 
     def constant(
         self,
@@ -155,17 +190,19 @@ class Editor:
         within: str | None = None,
     ) -> None:
         """Give a constant another value, another type, or both."""
-        self._do("constant", within, _layer(layer), value, type)
+        self._do("constant", self._graph(within, layer), _layer(layer), value, type)
 
     def connect(
         self, source: TensorLike, target: Port | str, *, within: str | None = None
     ) -> None:
         """Feed an input (a port, or ``LAYER:INDEX``) from another tensor."""
-        self._edit("connect", within, **{"from": _tensor(source), "to": _input(target)})
+        entry = {"from": _tensor(source), "to": _input(target)}
+        self._edit("connect", self._graph(within, source, target), **entry)
 
     def output(self, tensor: TensorLike, name: str | None = None) -> Layer:
         """Hand a tensor out, as one more output of the model."""
-        made: Layer = self._edit("add-output", None, tensor=_tensor(tensor), name=name)
+        graph = self._graph(None, tensor)
+        made: Layer = self._edit("add-output", graph, tensor=_tensor(tensor), name=name)
         return made
 
     def batch(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .simplifying import Simplified as Simplified
     from .simplifying import rewrite as rewrite
     from .simplifying import simplify as simplify
+    from .transplanting import body_at as body_at
 
 __getattr__, __dir__ = face(
     __name__,
@@ -45,5 +46,6 @@ __getattr__, __dir__ = face(
         "reshaping": "reshape same_declaration settle",
         "session": "Session",
         "simplifying": "Certificate Simplified rewrite simplify",
+        "transplanting": "body_at",
     },
 )

@@ -23,7 +23,7 @@ from pydantic.json_schema import models_json_schema
 
 from ...schemas import IRError, UsageError
 from ...schemas.printing import meant
-from ..document import SINKS, Layer
+from ..document import SINKS, Graph, Layer
 from ..opening import ModelLike, opened
 from .orders import Desk, Edit, bench_of
 from .orders_batch import BATCH_EDITS
@@ -70,7 +70,7 @@ def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None =
     orders = [_read(entry, number, len(entries)) for number, entry in enumerate(entries, 1)]
     work, report = deepcopy(opened(model)), Surgery("edit")
     before, count, lost = size_of(work), len(work), lost_variables(work).keys()
-    benches: dict[str | None, Workbench] = {}
+    benches: dict[str | Graph | None, Workbench] = {}
     given: list[Layer] = []
     for number, order in enumerate(orders, 1):
         try:

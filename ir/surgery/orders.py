@@ -200,11 +200,15 @@ def sources_of(
     return found
 
 
-def bench_of(model: Model, benches: dict[str | None, Workbench], path: str | None) -> Workbench:
-    """The bench of a graph, made when it is first asked for."""
-    if path not in benches:
-        benches[path] = Workbench(model if path is None else body_at(model, path))
-    return benches[path]
+def bench_of(
+    model: Model, benches: dict[str | Graph | None, Workbench], body: str | Graph | None
+) -> Workbench:
+    """The bench of a graph, made when it is first asked for; a body goes by paths or itself."""
+    if body not in benches:
+        graph = body_at(model, body) if isinstance(body, str) else body or model
+        made = next((bench for bench in benches.values() if bench.graph is graph), None)
+        benches[body] = made or Workbench(graph)
+    return benches[body]
 
 
 __all__ = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas import ElementType, UsageError
-from ..document import Layer, Model, array_of, write_attributes
+from ..document import Graph, Layer, Model, array_of, write_attributes
 from .editing import edit_of
 from .orders import Desk, Key, bench_of
 from .orders_layers import delete, give_value
@@ -21,24 +21,24 @@ class Session:
 
     def __init__(self, model: Model) -> None:
         self.model, self.report = model, Surgery("edit")
-        self._benches: dict[str | None, Workbench] = {}
+        self._benches: dict[str | Graph | None, Workbench] = {}
 
-    def _desk(self, within: str | None) -> Desk:
+    def _desk(self, within: str | Graph | None) -> Desk:
         bench = bench_of(self.model, self._benches, within)
         return Desk(self.model, bench, self.report, Path())
 
-    def apply(self, within: str | None, entry: Mapping[str, Any]) -> Layer | None:
+    def apply(self, within: str | Graph | None, entry: Mapping[str, Any]) -> Layer | None:
         """Carry out an entry of a patch file; the layer that it has made."""
         desk = self._desk(within)
         edit_of(entry).apply(desk)
         return desk.made
 
-    def remove(self, within: str | None, layers: Sequence[Key]) -> None:
+    def remove(self, within: str | Graph | None, layers: Sequence[Key]) -> None:
         """Take layers out together."""
         desk = self._desk(within)
         delete(desk, [desk.bench.layer(key) for key in layers])
 
-    def set(self, within: str | None, key: Key, attributes: Mapping[str, Any]) -> None:
+    def set(self, within: str | Graph | None, key: Key, attributes: Mapping[str, Any]) -> None:
         """Give a layer attributes by their names in Python or in the file."""
         desk = self._desk(within)
         layer = desk.bench.layer(key)
@@ -46,7 +46,7 @@ class Session:
         desk.bench.forget_tensors()
 
     def constant(
-        self, within: str | None, key: Key, value: Any, type: ElementType | str | None
+        self, within: str | Graph | None, key: Key, value: Any, type: ElementType | str | None
     ) -> None:
         """Give a constant a value, a type, or both."""
         desk = self._desk(within)
