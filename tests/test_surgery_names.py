@@ -10,7 +10,7 @@ import pytest
 from vinoir import ir
 from vinoir.ir.surgery import Session
 from vinoir.ir.surgery.workbench import Source, Workbench
-from vinoir.schemas import IRError
+from vinoir.schemas import IRError, UsageError
 
 FED = {"x": np.float32([[1, -2, 3]])}
 
@@ -167,6 +167,39 @@ def test_a_tensor_is_renamed_for_those_who_ask_for_it(told: str) -> None:
         model = ir.edit(model, [{"op": "rename", "to": "new", **entry[told]}]).model
     assert list(ir.run(model, FED)) == ["new", "z"]
     assert asked(model).keys() == {"new", "z"}
+
+
+def test_a_layer_that_feeds_an_output_is_renamed_by_its_name() -> None:
+    model = in_turn()
+    model.edit.rename("one", "new")
+    assert model["new"].type == "Reshape"
+    assert model.outputs.names == ["y", "z"]
+    model = in_turn()  # as on the command line
+    model = ir.edit(model, [{"op": "rename", "any": "relu", "to": "new"}]).model
+    assert model["new"].type == "ReLU"
+    assert asked(model).keys() == {"y", "z"}
+
+
+def test_an_output_that_shares_its_tensor_is_renamed_alone() -> None:
+    net = ir.Builder("m")
+    relu = ir.ops.ReLU(net.parameter("x", "f32", "1,3"), name="relu")
+    net.result(relu, name="a")
+    net.result(relu, name="b")
+    for names in ("a", ""):  # as OpenVINO writes it, and without names
+        model = net.model().copy()
+        model["relu"].outputs[0].names = (names,) if names else ()
+        for result in model.results:
+            result.output_names = names or None
+        assert model.outputs.names == ["a", "b"]
+        model.edit.rename("b", "new")
+        assert model.outputs.names == ["a", "new"]
+        found = ir.run(ir.loads(*ir.dumps(model)), FED)
+        np.testing.assert_array_equal(found["new"], [[1, 0, 3]])
+        np.testing.assert_array_equal(found["a"], [[1, 0, 3]])
+        with pytest.raises(UsageError, match="has that name"):
+            model.edit.rename("new", "a")
+        with pytest.raises(UsageError, match="has that name"):
+            model.edit.rename("new", "x")
 
 
 def test_one_more_output_of_an_output_is_asked_for_by_either_name() -> None:

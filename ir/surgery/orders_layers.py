@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from ...layers.base import Op
 from ...schemas import Array, ElementType, UsageError
-from ..document import Graph, Info, Layer, unknown_attribute
+from ..document import Graph, Info, Layer, split_names, unknown_attribute
 from .orders import Chosen, Desk, Edit, Key, Valued, Word, input_place, sources_of
 from .workbench import Source, attribute_text, expression, newest
 
@@ -64,7 +64,9 @@ class Rename(Chosen):
 
     def _first(self, desk: Desk, name: str) -> None:
         """Rename the input of that name; else the output, else the layer, else the tensor."""
-        ends = ((desk.bench.input, self._input), (desk.bench.output, self._output))
+        # A layer that feeds an output is a layer: by its name it is that which is meant.
+        output = partial(desk.bench.output, by_layer=False)
+        ends = ((desk.bench.input, self._input), (output, self._output))
         for find, rename in ends if desk.graph is desk.model else ():
             try:
                 find(name)
@@ -91,7 +93,15 @@ class Rename(Chosen):
             self._tell(desk, source)
 
     def _output(self, desk: Desk, name: str) -> None:
-        source = desk.bench.feeder(desk.bench.output(name), 0)
+        result = desk.bench.output(name)
+        source = desk.bench.feeder(result, 0)
+        said = {*source.port.names, *split_names(result.output_names)}
+        ends = [user for user, _ in desk.bench.users(source) if user.type == "Result"]
+        if name == result.name and name not in said and len(ends) > 1:
+            # The names of the tensor are those of the other outputs, too.
+            desk.bench.refuse_named(source, name, self.to)
+            _rename_layer(desk, result, self.to)
+            return
         desk.bench.tell_outputs(source)
         self._tensor(desk, source, name)
 

@@ -169,15 +169,16 @@ class Workbench:
                 return layer
         raise _none_named(name, [names[0] for _, names in rows], "input")
 
-    def output(self, name: str) -> Layer:
-        """The Result of its own name, or of a name of its tensor."""
+    def output(self, name: str, *, by_layer: bool = True) -> Layer:
+        """The Result of its own name, of a name of its tensor, or of the layer that feeds it."""
         there = [layer for layer in self.graph.results if not self.is_gone(layer)]
         for layer in there:
             if layer.name == name:
                 return layer
         for layer in there:
             source, names = self.feeder(layer, 0), split_names(layer.output_names)
-            if name in names or name in source.port.names or name == source.layer.name:
+            giver = (source.layer.name,) if by_layer else ()
+            if name in (*names, *source.port.names, *giver):
                 return layer
         raise _none_named(name, [layer.name for layer in there], "output")
 
