@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
+import numpy as np
 from pydantic import BeforeValidator
 
 from .shapes import Dim, Shape
@@ -112,7 +113,7 @@ def read_list(item: Callable[[str], Any]) -> Callable[[Any], Any]:
 
     def read(text: Any) -> Any:
         if not isinstance(text, str):
-            if isinstance(text, (int, float)):
+            if isinstance(text, (int, float, np.generic)):
                 raise ValueError(
                     f"{text} is one number, a list is expected, such as ({text}, {text})"
                 )
@@ -158,6 +159,8 @@ def spelled(value: Any) -> str:
     """
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, (type, np.dtype)):
+        return str(_element_type(value))
     if hasattr(value, "tolist"):  # NumPy's
         value = value.tolist()
     if isinstance(value, bool):
@@ -178,8 +181,19 @@ def spelled(value: Any) -> str:
     )
 
 
-def _element_type(text: Any) -> Any:
-    return ElementType.parse(text) if isinstance(text, str) else text
+def _element_type(given: Any) -> Any:
+    """Read an element type: its text, or a type of NumPy's or Python's own."""
+    if isinstance(given, str):
+        return ElementType.parse(given)
+    if not isinstance(given, (type, np.dtype)):
+        return given
+    own = isinstance(given, np.dtype) or issubclass(given, (np.generic, bool, int, float, str))
+    try:
+        if own:
+            return ElementType.of(given)
+    except TypeError:  # np.floating, which is several
+        pass
+    raise ValueError(f"{given!r} is not an element type; write one such as f32")
 
 
 def _shape(text: Any) -> Any:

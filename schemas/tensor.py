@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .errors import IRError
 from .shapes import MOST_AXES, Dim, Shape, ShapeLike, Size, limits
 from .symbols import Expression
-from .types import ElementType
+from .types import ElementType, TypeLike
 
 #: An array of values, of any type.
 Array: TypeAlias = NDArray[Any]
@@ -35,7 +35,7 @@ class Tensor:
 
     def __init__(
         self,
-        type: ElementType | str,
+        type: TypeLike,
         shape: ShapeLike | None = None,
         value: Array | None = None,
         parts: Array | None = None,
@@ -56,7 +56,7 @@ class Tensor:
         self._bounds = bounds if value is None else None
 
     @classmethod
-    def of(cls, value: Any, type: ElementType | str | None = None) -> Tensor:
+    def of(cls, value: Any, type: TypeLike | None = None) -> Tensor:
         """A tensor whose value is known."""
         array = np.asarray(value)
         return cls(

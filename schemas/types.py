@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -163,6 +163,9 @@ class ElementType(StrEnum):
             return -(-count // values) * size
         return -(-count * self.bits // 8)
 
+
+#: What a caller names an element type by: its spelling, or a type of NumPy's or Python's own.
+TypeLike: TypeAlias = ElementType | str | type | np.dtype[Any]
 
 #: The types by their spelling as it is written: found without a look at its letters.
 SPELLED: dict[str, ElementType] = {kind.value: kind for kind in ElementType}

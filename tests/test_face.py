@@ -277,7 +277,16 @@ def test_attributes_are_read_and_given_by_value(model: ir.Model) -> None:
         ("rounding_type", "up", '"up" is not one of floor, ceil, ceil_torch'),
         ("kernel", None, "required attribute kernel is missing"),
         ("kernel", object(), "kernel"),
+        ("kernel", 3, "kernel: 3 is one number, a list is expected, such as (3, 3)"),
+        ("kernel", np.int64(3), "kernel: 3 is one number, a list is expected"),
+        ("kernel", (3,), "strides has 2 axes, kernel has 1 (attributes that go together"),
+        ("kernel", (2, 2, 2), "strides has 2 axes, kernel has 3 (attributes that go together"),
+        ("strides", (1,), "strides has 1 axes, kernel has 2 (attributes that go together"),
         ("index_element_type", "i31", "i31"),
+        ("index_element_type", np.float32, "f32, it is i32 or i64"),
+        ("index_element_type", np.complex64, "no element type holds NumPy's complex64"),
+        ("index_element_type", np.floating, "numpy.floating'> is not an element type"),
+        ("index_element_type", np.ndarray, "numpy.ndarray'> is not an element type"),
     ],
 )
 def test_a_wrong_attribute_is_refused_at_once(
@@ -291,6 +300,25 @@ def test_a_wrong_attribute_is_refused_at_once(
     assert 'layer 4 "pool1" (MaxPool opset14)' in str(error.value)
     assert str(error.value).startswith("model.xml:")
     assert pool.data == before
+
+
+def test_types_of_numpy_are_taken_where_a_type_is_meant(model: ir.Model) -> None:
+    pool = model["pool1"]
+    pool.index_element_type = np.int32
+    assert (pool.data["index_element_type"], pool.index_element_type) == ("i32", "i32")
+    model.edit.set(pool, index_element_type=np.dtype("i8"))
+    assert pool.data["index_element_type"] == "i64"
+    net = ir.Builder()
+    half = ir.ops.Convert(net.parameter("x", np.float32, "2"), destination_type=np.float16)
+    made = net.add("Convert", "opset1", [half], destination_type=np.dtype("f8"))
+    net.result(made)
+    assert [str(layer.outputs[0].type) for layer in net.model().layers[:3]] == [
+        "f32",
+        "f16",
+        "f64",
+    ]
+    assert layers.ConvertV1(destination_type=bool).destination_type == "boolean"  # type: ignore[arg-type]
+    assert layers.ParameterV1(element_type=np.uint8, shape="1").element_type == "u8"  # type: ignore[arg-type]
 
 
 def test_a_name_that_is_no_attribute_is_missing_as_python_says_it(model: ir.Model) -> None:
@@ -326,7 +354,8 @@ def test_names_in_the_file_are_known_too() -> None:
     [
         ((3, 3), "3, 3"), ([0.5, 2.0], "0.5, 2"), (True, "true"), (np.bool_(False), "false"),
         (0.1, "0.10000000000000001"), (np.int64(4), "4"), (np.arange(3), "0, 1, 2"),
-        (ElementType.F16, "f16"), ("as it is", "as it is"),
+        (ElementType.F16, "f16"), (np.float16, "f16"), (np.dtype("u1"), "u8"),
+        ("as it is", "as it is"),
     ],
 )  # fmt: skip
 def test_what_is_put_into_data_is_spelt_as_text(value: object, text: str, model: ir.Model) -> None:

@@ -45,6 +45,7 @@ def change(model: ir.Model) -> ir.Model:
                      dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0))  # fmt: skip
         edit.rename("image", "picture")
     constant = new.constants[0]
+    new.edit.constant(constant, constant.value, np.float32)
     new.edit.constant(constant, constant.value, ElementType.F32)
     new.settle()
     return new

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ...schemas import IRError, UsageError
-from ...schemas.attributes import spelled
+from ...schemas.attributes import Spelling, spelled
 from ...schemas.printing import meant
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from ...layers.base import Op
 
 _TOGETHER = "attributes that go together are set together: model.edit.set(layer, a=..., b=...)"
@@ -88,6 +90,8 @@ def _write_attribute(layer: Layer, name: str, value: Any) -> None:
             if value is None:
                 data.pop(in_file, None)
             else:
+                # One number is no list, though its text in a file may well be one.
+                _read_by(layer.kind.model_fields[in_python], in_file, value)
                 data[in_file] = spelled(value)
             made = layer.kind.read(data)
     except UsageError:
@@ -101,6 +105,16 @@ def _write_attribute(layer: Layer, name: str, value: Any) -> None:
         layer.data.pop(in_file, None)
     else:
         layer.data[in_file] = text
+
+
+def _read_by(field: FieldInfo, name: str, value: Any) -> None:
+    """Refuse a value that is not of an attribute's kind."""
+    rule = next((rule for rule in field.metadata if isinstance(rule, Spelling)), None)
+    try:
+        if rule is not None and rule.read is not None:
+            rule.read(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def write_attributes(layer: Layer, values: Mapping[str, Any]) -> None:
@@ -123,8 +137,9 @@ def _check(op: Op, values: Mapping[str, Any]) -> None:
     try:
         op.check_attributes()
     except IRError as error:
-        # Such a sentence begins with the attribute that it is about.
-        if error.message.partition(" ")[0] in {names.get(name) for name in values}:
+        # Such a sentence begins with the attribute that it is about, and goes on with another.
+        about = {part.partition(" ")[0] for part in error.message.split(", ")}
+        if about & {names.get(name) for name in values}:
             raise UsageError(error.message, hint=error.hint or _TOGETHER) from None
 
 

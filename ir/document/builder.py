@@ -21,9 +21,10 @@ import numpy as np
 
 from ...layers.base import NEWEST
 from ...layers.value_bounds import CARRIED
-from ...schemas import ElementType, IRError, Shape, Tensor, UsageError, Where, placed
+from ...schemas import IRError, Shape, Tensor, UsageError, Where, placed
 from ...schemas.attributes import spelled
 from ...schemas.shapes import ShapeLike
+from ...schemas.types import TypeLike
 from .graph import Graph
 from .joined import joined_numbers
 from .layer import Layer
@@ -128,7 +129,7 @@ class Builder:
         return f"<builder of {self.graph!r}>"
 
     def parameter(
-        self, name: str, type: ElementType | str, shape: ShapeLike, *, names: Iterable[str] = ()
+        self, name: str, type: TypeLike, shape: ShapeLike, *, names: Iterable[str] = ()
     ) -> Output:
         """An input of the model, whose tensor has the same name, or these ``names``.
 
@@ -144,7 +145,7 @@ class Builder:
         return self._place("Parameter", "opset1", name, data, (), [tensor], own)
 
     def constant(
-        self, value: Any, type: ElementType | str | None = None, *, name: str | None = None
+        self, value: Any, type: TypeLike | None = None, *, name: str | None = None
     ) -> Output:
         """A constant; ``type`` where the array's own says it not (nf4, u1)."""
         with placed(partial(Where, name=name or "Constant", type="Const")):

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from ...schemas import ElementType, UsageError
+from ...schemas import UsageError
+from ...schemas.types import TypeLike
 from ..faces import door
 from .graph import Graph
 from .layer import Layer
@@ -185,7 +186,7 @@ class Editor:
         self,
         layer: LayerLike,
         value: Any = None,
-        type: ElementType | str | None = None,
+        type: TypeLike | None = None,
         *,
         within: str | None = None,
     ) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from ...schemas import Array, ElementType, IRError, UsageError, Where
 from ...schemas.packing import Buffer, packed, unpack
 from ...schemas.printing import printable_name
-from ...schemas.types import SPELLED
+from ...schemas.types import SPELLED, TypeLike
 from ..faces import door
 from ..text import at, exact
 from .attributes import Attributes, known, read_attribute, write_attributes, write_op
@@ -452,7 +452,7 @@ class Layer(_Fields):
     def value(self, value: Array) -> None:
         self.set_value(value)
 
-    def set_value(self, value: Any, type: ElementType | str | None = None) -> None:
+    def set_value(self, value: Any, type: TypeLike | None = None) -> None:
         """Give a constant another value; type, shape and port follow it."""
         if not self.is_constant:
             raise UsageError(f"{self.type} takes no value, only Const does", self.where)

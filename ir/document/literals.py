@@ -11,6 +11,7 @@ import numpy as np
 
 from ...schemas import Array, ElementType, Tensor, UsageError
 from ...schemas.packing import kept, pack, unpack
+from ...schemas.types import TypeLike
 
 #: What becomes a constant: an array, a number, a word, or lists of such.
 Value: TypeAlias = "Array | np.generic | bool | int | float | str | Sequence[Any]"
@@ -124,7 +125,7 @@ def _texts(array: Array, where: str) -> Array:
 
 
 def held_value(
-    value: Any, type: ElementType | str | None, held: ElementType | None
+    value: Any, type: TypeLike | None, held: ElementType | None
 ) -> tuple[ElementType, Array]:
     """A value as a constant holds it, read-only and in memory that nobody else changes.
 
