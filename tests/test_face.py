@@ -398,6 +398,10 @@ def test_names_that_come_out_go_in() -> None:
         np.testing.assert_array_equal(ir.run(model, given, outputs=[name])[name], every[name])
         np.testing.assert_array_equal(ir.compile(model, outputs=[name])(given)[name], every[name])
         assert ir.infer(model)[name].shape.static == every[name].shape
+        assert name in model
+        layer = model[name]
+        if layer.type != "Result":  # of that name, which is the output's
+            assert any(port is layer.outputs[name] for port in layer.outputs)
         if name != "x":
             part, _ = ir.extract(model, outputs=[name])
             taken = given[: len(part.inputs)]
@@ -405,6 +409,16 @@ def test_names_that_come_out_go_in() -> None:
     assert list(ir.compile(model, outputs="all")(given)) == list(every)
     with pytest.raises(UsageError, match='layer "n2" has 2 outputs, 5 is asked for'):
         ir.run(model, given, outputs=["n2:5"])
+    assert model["n2:1"] is model["n2"]
+    assert model["n2"].outputs["n2:1"] is model["n2"].outputs[1]
+    second = next(layer for layer in model if layer.type == "Sigmoid")
+    assert model[f"same#{second.id}"] is second
+    assert second.outputs[f"same#{second.id}"] is second.outputs[0]
+    assert "n2:5" not in model
+    with pytest.raises(UsageError, match=r'no layer or tensor is named "n2:5"'):
+        model["n2:5"]
+    with pytest.raises(UsageError, match=r'no output is named "n2:2"; there are n2:0, n2:1'):
+        model["n2"].outputs["n2:2"]
 
 
 def test_a_program_of_other_outputs_is_copied(model: ir.Model) -> None:

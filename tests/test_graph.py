@@ -230,6 +230,29 @@ def test_names_are_found_after_every_change() -> None:
     assert len({layer.id for layer in model}) == len(model)
 
 
+def test_whether_a_name_is_there_costs_no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = diamond()
+    model["two"].outputs[0].names = ("t",)
+    for again in (model, ir.loads(*ir.dumps(model))):  # whose ports nobody has read
+        assert "t" in again
+        index = again._tensor_names
+        with monkeypatch.context() as patch:
+            patch.setattr("vinoir.ir.document.lookup.meant", pytest.fail)  # no error is made
+            for key in ("nothing", "two:7", "two#7", "77", 77, "two:t", 1.5, None):
+                assert key not in again
+            for key in ("two", "two:1", f"two#{again['two'].id}", "0", 0, again["two"]):
+                assert key in again
+        assert again._tensor_names is index
+        again["left"].outputs[0].names = ("new",)
+        assert again["new"] is again["left"]
+        assert again._tensor_names is index
+        # What was renamed is looked for anew: another may have that name, too.
+        again["left"].outputs[0].names = ("t",)
+        again["two"].outputs[0].names = ()
+        assert again["t"] is again["left"]
+        assert "new" not in again
+
+
 def test_use_lists_stay_what_the_edges_say() -> None:
     model = diamond()
     x, two, left, both, out = model.layers

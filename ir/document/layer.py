@@ -314,12 +314,12 @@ class Layer(_Fields):
         ports = self.inputs if tag == "input" else self.outputs
         return [port.id for port in ports]
 
-    def tensor_names(self) -> list[tuple[str, ...]]:
-        """The names of each output; the ports are not read for it."""
+    def tensor_names(self, *, unread: bool = True) -> list[tuple[str, ...]]:
+        """The names of each output; ports are not read for it, or those only that are read."""
         read = self._parts.get("outputs")
         if read is not None:
             return [port.names for port in read]
-        found = None if self.element is None else child(self.element, "output")
+        found = child(self.element, "output") if unread and self.element is not None else None
         ports = () if found is None else found.iterchildren("port")
         return [split_names(port.get("names")) for port in ports]
 

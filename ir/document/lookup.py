@@ -21,12 +21,10 @@ class Named:
         return self.layer(key)
 
     def __contains__(self, key: object) -> bool:
-        if isinstance(key, (str, int)):
-            try:
-                self.layer(key)
-            except UsageError:
-                return False
-            return True
+        if isinstance(key, int):
+            return key in self._by_id
+        if isinstance(key, str):
+            return self._named(key) is not None
         return isinstance(key, Layer) and self.holds(key)
 
     def _by_name(self) -> dict[str, Layer]:
@@ -40,24 +38,29 @@ class Named:
         return self._by_id.get(layer.id) is layer or any(one is layer for one in self._layers)
 
     def layer(self, key: str | int) -> Layer:
-        """The layer of this name, id, or name of one of its output tensors."""
+        """The layer of this name, id, or name of one of its outputs."""
         if isinstance(key, int):
             if key in self._by_id:
                 return self._by_id[key]
             raise UsageError(f"no layer has the id {key}")
         if not isinstance(key, str):
             raise UsageError(f"a layer has a name or an id, not {type(key).__name__}")
-        found = self._by_name().get(key)
-        if found is None:
-            tensor = self._tensor(key)
-            found = None if tensor is None else tensor[0]
-        if found is None and key.isascii() and key.isdigit() and len(key) < 19:
-            found = self._by_id.get(int(key))
+        found = self._named(key)
         if found is not None:
             return found
         words = (name for one in self._layers for name in (one.name, *sum(one.tensor_names(), ())))
         hint = self.told_of_bodies(key) or meant(key, words, 3)
         raise UsageError(f'no layer or tensor is named "{key}"', hint=hint)
+
+    def _named(self, key: str) -> Layer | None:
+        """The layer of this name, name of an output as runs hand it out, or id as text."""
+        found = self._by_name().get(key)
+        if found is not None:
+            return found
+        place = self._tensor(key) or self.placed(key)
+        if place is not None and place[1] < len(place[0].outputs):
+            return place[0]
+        return self._by_id.get(int(key)) if _is_number(key) else None
 
     def told_of_bodies(self, name: str) -> str | None:
         """In which body a layer of this name is: those are not found by name alone."""
@@ -85,20 +88,30 @@ class Named:
 
     def _tensor(self, name: str) -> tuple[Layer, int] | None:
         """The output of that name, by an index that is made anew where it was wrong."""
-        found = None if self._tensor_names is None else self._tensor_names.get(name)
-        if found is not None:
-            layer, index = found
+        index = self._tensor_names
+        if index is not None:
+            found = index.get(name) or self._renamed(name)
+            if found is None:
+                return None
+            layer, place = index[name] = found
             ports = layer.outputs
-            if index < len(ports) and name in ports[index].names:
+            if place < len(ports) and name in ports[place].names:
                 return found
-        # Ports do not tell when they are renamed; what is not found is looked for.
         self._tensor_names = {
-            known: (layer, index)
+            known: (layer, place)
             for layer in reversed(self._layers)
-            for index, names in reversed(list(enumerate(layer.tensor_names())))
+            for place, names in reversed(list(enumerate(layer.tensor_names())))
             for known in names
         }
         return self._tensor_names.get(name)
+
+    def _renamed(self, name: str) -> tuple[Layer, int] | None:
+        """An output that was given that name: ports that nobody has read are as the file says."""
+        for layer in self._layers:
+            for place, names in enumerate(layer.tensor_names(unread=False)):
+                if name in names:
+                    return layer, place
+        return None
 
     def placed(self, text: str) -> tuple[Layer, int] | None:
         """What ``NAME:INDEX`` means, and ``NAME#ID`` where names are not clear; None: neither."""

@@ -34,6 +34,11 @@ class Ports(list[Port]):
         for port in self:
             if key in port.names or key == port.name:
                 return port
+        # As runs and edits name a place: LAYER:INDEX, and #ID where names are not clear.
+        bare = key.removesuffix(f"#{self._layer.id}")
+        for index, port in enumerate(self):
+            if bare in (port.name, f"{self._layer.name}:{index}"):
+                return port
         known = [port.name for port in self]
         raise UsageError(
             f'no {self._what} is named "{key}"; there are {", ".join(known) or "none"}',
