@@ -4,7 +4,7 @@ Example::
 
     net = Builder("m")
     x = net.parameter("x", "f32", "1,3,8,8")
-    w = net.constant(np.ones(3, np.float32), name="w")
+    w = net.constant(np.ones((3, 1, 1), np.float32), name="w")
     y = net.add("Add", "opset1", [x, w], name="sum")
     net.result(y, name="out")
     model = net.model()

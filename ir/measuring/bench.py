@@ -2,7 +2,9 @@
 
 Example::
 
-    report = ir.bench.measure(model, [image], against=["openvino"])
+    from vinoir.ir.measuring import measure
+
+    report = measure(model, [image], against=["openvino"])
     report.rows[1].ratio        # our median time over theirs
 """
 
