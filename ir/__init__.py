@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from .surgery import simplify as simplify
     from .text import Repair as Repair
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "..schemas": (

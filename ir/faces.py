@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from ..schemas.printing import Table
 
 
-def face(
-    package: str, names: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package that offers, of each file, some names."""
+def face(package: str, names: Mapping[str, str]) -> None:
+    """Let a package offer, of each file, some names.
+
+    Its ``__getattr__`` is put in place here: one that type checkers saw would have any name.
+    """
     file_of = {name: file for file, text in names.items() for name in text.split()}
 
     def find(name: str) -> Any:
@@ -36,7 +37,7 @@ def face(
     def offered() -> list[str]:
         return sorted(file_of)
 
-    return find, offered
+    vars(modules[package]).update(__getattr__=find, __dir__=offered)
 
 
 class Shown:

@@ -343,20 +343,21 @@ __all__ = [
     "type",
 ]
 
+if not TYPE_CHECKING:  # to whom every name would be there
 
-def __getattr__(name: str) -> Any:
-    if name in FILES:
-        return import_module(f".{name}", __name__)
-    kind, _, number = name.rpartition("V")
-    op = Op.registry.get((kind, int(number))) if number.isdecimal() else None
-    if op is not None and op.__name__ == name:
-        return op
-    message = f"module {__name__!r} has no attribute {name!r}"
-    if not name.startswith("_"):
-        newest = Op.newest(kind or name)
-        hint = meant(name, __dir__()) if newest is None else f"did you mean {newest.__name__}?"
-        message = f"{message}, {hint}" if hint else message
-    raise AttributeError(message, name=name)
+    def __getattr__(name: str) -> Any:
+        if name in FILES:
+            return import_module(f".{name}", __name__)
+        kind, _, number = name.rpartition("V")
+        op = Op.registry.get((kind, int(number))) if number.isdecimal() else None
+        if op is not None and op.__name__ == name:
+            return op
+        message = f"module {__name__!r} has no attribute {name!r}"
+        if not name.startswith("_"):
+            newest = Op.newest(kind or name)
+            hint = meant(name, __dir__()) if newest is None else f"did you mean {newest.__name__}?"
+            message = f"{message}, {hint}" if hint else message
+        raise AttributeError(message, name=name)
 
 
 def __dir__() -> list[str]:

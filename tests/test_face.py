@@ -6,6 +6,7 @@ import copy
 import doctest
 import inspect
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -502,16 +503,39 @@ def test_a_users_script_runs(folder: Path) -> None:
     assert typed_user.use(folder / "model.xml") == pytest.approx(2, abs=1e-4)
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright"])
-def test_a_users_script_is_typed(checker: str, tmp_path: Path) -> None:
+CHECKERS = {
+    "mypy": ["mypy", "--strict", "--no-incremental", "--follow-imports=silent"],
+    "pyright": ["pyright", "--pythonpath", sys.executable],
+}
+
+
+def checked(checker: str, script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What a type checker says of a script, run from a folder that is not ours."""
     pytest.importorskip(checker, reason=f"{checker} is not installed")
-    script = str(ROOT / "tests/typed_user.py")
-    command = {
-        "mypy": ["mypy", "--strict", "--no-incremental", "--follow-imports=silent"],
-        "pyright": ["pyright", "--pythonpath", sys.executable],
-    }[checker]
-    done = subprocess.run(
-        [sys.executable, "-m", *command, script],
-        capture_output=True, text=True, check=False, cwd=tmp_path,
-    )  # fmt: skip
+    command = [sys.executable, "-m", *CHECKERS[checker], str(script)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_a_users_script_is_typed(checker: str, tmp_path: Path) -> None:
+    done = checked(checker, ROOT / "tests/typed_user.py", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_misspelt_names_are_found_by_type_checkers(checker: str, tmp_path: Path) -> None:
+    lines = [
+        "from vinoir import ir",
+        "from vinoir.layers import MaxPoolV99",
+        "from vinoir.ir import compil",
+        "from vinoir.ir.surgery import edti",
+        'ir.chekc("model.xml")',
+        "ir.bench",
+        'ir.check("model.xml")',
+        'ir.Builder("m").parameter("x", np.float32, [1])',
+    ]
+    script = tmp_path / "script.py"
+    script.write_text("\n".join(["import numpy as np", *lines]))
+    said = checked(checker, script, tmp_path).stdout
+    found = {int(number) for number in re.findall(r"script\.py:(\d+):.*error", said)}
+    assert found == {3, 4, 5, 6, 7}, said

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .rules.portability import Release as Release
     from .rules.portability import release as release
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "checker": "check",

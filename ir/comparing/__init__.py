@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .keeping import Reduction as Reduction
     from .reduction import reduce as reduce
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "differences": "Difference Differences diff review_lines",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .summaries import shape_text as shape_text
     from .summaries import summary as summary
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "costs": "macs",

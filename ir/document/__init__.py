@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from .turning import swaps_last as swaps_last
     from .turning import ways_of as ways_of
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "attributes": "unknown_attribute write_attributes",

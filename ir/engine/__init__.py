@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .workers import core_count as core_count
     from .workers import describe as describe
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "memory": "shared_weights",

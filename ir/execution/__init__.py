@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .variables import keep as keep
     from .variables import own_copies as own_copies
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "bodies": "begin_of run_bodies",

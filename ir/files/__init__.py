@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .writer import ensure_writable as ensure_writable
     from .writer import write as write
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "older": "Origin Remark",

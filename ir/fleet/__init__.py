@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .targets import Targets as Targets
     from .targets import targets_of as targets_of
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "archiving": "read_arrays savable saved_names",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .wiring import slices as slices
     from .wiring import turns_of_iterator as turns_of_iterator
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "bodies": "body_parameters either infer_bodies",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .bench import layer_rows as layer_rows
     from .bench import measure as measure
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "bench": "LayerRow Report Row layer_rows measure",

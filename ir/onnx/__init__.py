@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .importing.importer import Row as Row
     from .importing.semantics import Semantics as Semantics
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "importing.entry": "SPARE Operator examine from_onnx operators simplified",

@@ -23,13 +23,14 @@ _FOLDERS = ("ir", "layers", "schemas")
 
 __all__ = ["__version__", "ir", "layers", "schemas"]
 
+if not TYPE_CHECKING:  # to whom every name would be there
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return import_module(".schemas.version", __name__).VERSION
-    if name in _FOLDERS:
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return import_module(".schemas.version", __name__).VERSION
+        if name in _FOLDERS:
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .weights import same_bytes as same_bytes
     from .weights import sample_of as sample_of
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "atomic": "replace_document replace_pair",

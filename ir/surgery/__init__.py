@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .simplifying import simplify as simplify
     from .transplanting import body_at as body_at
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "downgrading": "convert",

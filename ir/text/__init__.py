@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .source import Source as Source
     from .source import layer_around as layer_around
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "attributes": "attributes_of spelt_tag text_of",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .stepping import SideBySide as SideBySide
     from .writing import write_text as write_text
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "drawing": "Drawing FORMATS draw",

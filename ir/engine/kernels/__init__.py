@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .table import KERNELS as KERNELS
     from .table import steps_of as steps_of
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "activations": "SWISH_FACTOR",

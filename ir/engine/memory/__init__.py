@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .views import CUTTING as CUTTING
     from .views import root_of as root_of
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "arena": "lay_out",

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from .tables import Table as Table
     from .tables import table as table
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "building": "build",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .team import spans as spans
     from .team import thread_share as thread_share
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "blas_threads": "WIDE_KERNELS blas describe single_blas",

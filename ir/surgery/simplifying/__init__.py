@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .simplifier import rewrite as rewrite
     from .simplifier import simplify as simplify
 
-__getattr__, __dir__ = face(
+face(
     __name__,
     {
         "certificate": "Certificate",
