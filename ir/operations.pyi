@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from ..layers.base import Op
-from ..schemas import ElementType
 from ..schemas.shapes import ShapeLike
+from ..schemas.types import TypeLike
 from .document import Builder, Output, Value
 
 Input: TypeAlias = Output | Value
-Type: TypeAlias = ElementType | str
 
 NOT_CALLED: frozenset[str]
 
@@ -60,7 +59,7 @@ class Operations:
         data: Input,
         output_shape: Input,
         *,
-        index_element_type: Type = ...,
+        index_element_type: TypeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -351,7 +350,7 @@ class Operations:
         data: Input,
         buckets: Input,
         *,
-        output_type: Type = ...,
+        output_type: TypeLike = ...,
         with_right_bound: bool = ...,
         name: str | None = None,
         net: Builder | None = None,
@@ -385,8 +384,8 @@ class Operations:
         blank_index: Input | None = None,
         *,
         merge_repeated: bool = ...,
-        classes_index_type: Type = ...,
-        sequence_length_type: Type = ...,
+        classes_index_type: TypeLike = ...,
+        sequence_length_type: TypeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -484,7 +483,7 @@ class Operations:
         self,
         data: Input,
         *,
-        destination_type: Type,
+        destination_type: TypeLike,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -511,7 +510,7 @@ class Operations:
         *,
         promote_unsafe: bool = ...,
         pytorch_scalar_promotion: bool = ...,
-        u64_integer_promotion_target: Type = ...,
+        u64_integer_promotion_target: TypeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -1047,7 +1046,7 @@ class Operations:
         diagonal_index: Input,
         batch_shape: Input | None = None,
         *,
-        output_type: Type,
+        output_type: TypeLike,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -1063,7 +1062,7 @@ class Operations:
         scale: Input,
         shift: Input | None = None,
         *,
-        destination_type: Type,
+        destination_type: TypeLike,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -1277,7 +1276,7 @@ class Operations:
         pre_nms_count: int,
         normalized: bool = ...,
         nms_eta: float = ...,
-        roi_num_type: Type = ...,
+        roi_num_type: TypeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -1861,7 +1860,7 @@ class Operations:
         scores: Input,
         *,
         sort_result_type: Literal["none", "score", "classid"] = ...,
-        output_type: Type = ...,
+        output_type: TypeLike = ...,
         nms_top_k: int = ...,
         keep_top_k: int = ...,
         sort_result_across_batch: bool = ...,
@@ -1902,7 +1901,7 @@ class Operations:
         auto_pad: Literal["explicit", "same_upper", "same_lower", "valid"] = ...,
         rounding_type: Literal["floor", "ceil", "ceil_torch"] = ...,
         dilations: Sequence[int] = ...,
-        index_element_type: Type = ...,
+        index_element_type: TypeLike = ...,
         axis: int = ...,
         name: str | None = None,
         net: Builder | None = None,
@@ -1988,7 +1987,7 @@ class Operations:
         roisnum: Input | None = None,
         *,
         sort_result_type: Literal["none", "score", "classid"] = ...,
-        output_type: Type = ...,
+        output_type: TypeLike = ...,
         nms_top_k: int = ...,
         keep_top_k: int = ...,
         sort_result_across_batch: bool = ...,
@@ -2020,7 +2019,7 @@ class Operations:
         probs: Input,
         num_samples: Input,
         *,
-        convert_type: Type,
+        convert_type: TypeLike,
         with_replacement: bool,
         log_probs: bool,
         global_seed: int = ...,
@@ -2065,7 +2064,7 @@ class Operations:
         score_threshold: Input,
         *,
         sort_result_descending: bool = ...,
-        output_type: Type = ...,
+        output_type: TypeLike = ...,
         clockwise: bool = ...,
         name: str | None = None,
         net: Builder | None = None,
@@ -2119,7 +2118,7 @@ class Operations:
         *,
         box_encoding: Literal["corner", "center"] = ...,
         sort_result_descending: bool = ...,
-        output_type: Type = ...,
+        output_type: TypeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -2136,7 +2135,7 @@ class Operations:
         self,
         data: Input,
         *,
-        output_type: Type = ...,
+        output_type: TypeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -2540,7 +2539,7 @@ class Operations:
         minval: Input,
         maxval: Input,
         *,
-        output_type: Type,
+        output_type: TypeLike,
         op_seed: int = ...,
         global_seed: int = ...,
         alignment: Literal["tensorflow", "pytorch"] = ...,
@@ -2564,7 +2563,7 @@ class Operations:
         stop: Input,
         step: Input,
         *,
-        output_type: Type,
+        output_type: TypeLike,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -2588,7 +2587,7 @@ class Operations:
         init_value: Input | None = None,
         *,
         variable_id: str,
-        variable_type: Type = ...,
+        variable_type: TypeLike = ...,
         variable_shape: ShapeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
@@ -2939,7 +2938,7 @@ class Operations:
         values: Input,
         *,
         right_mode: bool = ...,
-        output_type: Type = ...,
+        output_type: TypeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -2999,7 +2998,7 @@ class Operations:
         self,
         data: Input,
         *,
-        output_type: Type = ...,
+        output_type: TypeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:
@@ -3325,7 +3324,7 @@ class Operations:
         axis: int,
         mode: Literal["max", "min"],
         sort: Literal["value", "index", "none"],
-        index_element_type: Type = ...,
+        index_element_type: TypeLike = ...,
         stable: bool = ...,
         name: str | None = None,
         net: Builder | None = None,
@@ -3356,8 +3355,8 @@ class Operations:
         axis: Input | None = None,
         *,
         sorted: bool = ...,
-        index_element_type: Type = ...,
-        count_element_type: Type = ...,
+        index_element_type: TypeLike = ...,
+        count_element_type: TypeLike = ...,
         name: str | None = None,
         net: Builder | None = None,
     ) -> Output:

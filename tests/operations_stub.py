@@ -22,12 +22,11 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from ..layers.base import Op
-from ..schemas import ElementType
 from ..schemas.shapes import ShapeLike
+from ..schemas.types import TypeLike
 from .document import Builder, Output, Value
 
 Input: TypeAlias = Output | Value
-Type: TypeAlias = ElementType | str
 
 NOT_CALLED: frozenset[str]
 
@@ -40,7 +39,7 @@ class Operations:
 #: The type that a caller may give, by the kind of an attribute.
 TYPES = {
     "bool": "bool",
-    "element_type": "Type",
+    "element_type": "TypeLike",
     "float": "float",
     "float[]": "Sequence[float]",
     "int": "int",

@@ -532,7 +532,8 @@ def test_misspelt_names_are_found_by_type_checkers(checker: str, tmp_path: Path)
         'ir.chekc("model.xml")',
         "ir.bench",
         'ir.check("model.xml")',
-        'ir.Builder("m").parameter("x", np.float32, [1])',
+        'x = ir.Builder("m").parameter("x", np.float32, [1])',
+        "ir.ops.Convert(x, destination_type=np.float16)",
     ]
     script = tmp_path / "script.py"
     script.write_text("\n".join(["import numpy as np", *lines]))
