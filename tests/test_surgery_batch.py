@@ -76,6 +76,15 @@ def resized(x: ov.Node) -> ov.Node:
     return op.interpolate(x, ints(1, 8, 6, 6), "nearest", "sizes", axes=ints(0, 1, 2, 3))
 
 
+def sliced_as_i32(x: ov.Node) -> ov.Node:
+    first, end, step = (op.constant(np.array(row, "i4")) for row in ((0, 2), (1, 6), (1, 1)))
+    return op.slice(x, first, end, step)
+
+
+def resized_whole(x: ov.Node) -> ov.Node:
+    return op.interpolate(x, op.constant(np.array([1, 8, 6, 6], "i4")), "nearest", "sizes")
+
+
 def widened(x: ov.Node) -> ov.Node:
     return op.broadcast(op.reduce_mean(x, ints(2, 3), True), ints(1, 8, 2, 2))
 
@@ -91,7 +100,10 @@ def boxes(x: ov.Node) -> ov.Node:
     return op.concat([one, other], 1)
 
 
-MODELS = [tokens, windows, recurrent, rows_first, sliced, resized, widened, flat, boxes]
+MODELS = [
+    tokens, windows, recurrent, rows_first, sliced, sliced_as_i32, resized, resized_whole, widened,
+    flat, boxes,
+]  # fmt: skip
 
 
 def made(
@@ -151,11 +163,44 @@ def test_constants_of_each_place_are_refused(tmp_path: Path) -> None:
         ir.edit(path, [{"op": "set-batch"}])
 
 
+def number(value: float) -> ov.Node:
+    return op.constant(np.float32(value))
+
+
 REFUSED = {
     "squeeze": (lambda x: op.squeeze(x, ints(0)), "another number of axes"),
     "first": (lambda x: op.gather(x, ints(0), ints(0)), "would not tell samples apart"),
     "mean": (lambda x: op.reduce_mean(x, ints(0, 2, 3), True), "would not tell samples apart"),
     "softmax": (lambda x: op.softmax(x, 0), "depends on the one beside it"),
+    # What is rounded is computed as if it were not: nothing hides among the levels.
+    "levels": (
+        lambda x: op.add(
+            op.fake_quantize(x, *map(number, (-3.0, 3.0, -3.0, 3.0)), 256),
+            op.multiply(op.softmax(x, 0), number(0.15)),
+        ),
+        "depends on the one beside it",
+    ),
+    "behind a pattern": (
+        lambda x: op.softmax(
+            op.reshape(op.concat([weights(1, 1, 3, 3), x], 1), ints(1, 81), False), 0
+        ),
+        "depends on the one beside it",
+    ),
+    "rows": (
+        lambda x: op.add(
+            op.reshape(
+                op.transpose(op.reshape(x, ints(1, 8, 9), False), ints(2, 0, 1)), ints(9, 8), False
+            ),
+            weights(9, 8),
+        ),
+        "rows lie around samples",
+    ),
+    "ranks": (
+        lambda x: op.multiply(
+            op.reshape(x, ints(1, 9, 8), False), op.reduce_mean(x, ints(2, 3), False)
+        ),
+        "samples lie along other axes",
+    ),
     "norm": (
         lambda x: op.subtract(x, op.reduce_mean(x, ints(0, 1, 2, 3), True)),
         "depends on the one beside it",
@@ -184,10 +229,73 @@ def test_the_axis_is_that_of_the_layout(tmp_path: Path) -> None:
         ir.edit(tmp_path / "net.xml", [{"op": "set-batch", "inputs": ["x", "s"]}])
 
 
-def test_a_refused_batch_leaves_the_model_as_it_was(tmp_path: Path) -> None:
+def test_a_body_that_says_the_old_number_is_named(tmp_path: Path) -> None:
+    x, one = (op.parameter((1, 4), np.float32, name=name) for name in ("x", "one"))
+    body = op.reshape(op.multiply(one, one), ints(1, 4), False)
+    bodies = [ov.Model([node], [one], "body") for node in (body, body)]
+    asked = op.parameter((1,), np.bool_, name="asked")
+    choice = op.if_op(asked.output(0))
+    choice.set_then_body(bodies[0])
+    choice.set_else_body(bodies[1])
+    choice.set_input(x.output(0), one, one)
+    choice.set_output(bodies[0].results[0], bodies[1].results[0])
+    ov.serialize(ov.Model([choice.output(0)], [x, asked], "net"), tmp_path / "net.xml")
+    with pytest.raises(ir.UsageError) as error:
+        ir.edit(tmp_path / "net.xml", [{"op": "set-batch"}])
+    assert "its body says the old number" in str(error.value)
+
+
+def detected(x: ov.Node) -> ov.Node:
+    def head(count: int) -> ov.Node:
+        kernel = weights(count, 8, 1, 1)
+        return op.reshape(
+            op.convolution(x, kernel, [1, 1], [0, 0], [0, 0], [1, 1]), ints(1, -1), False
+        )
+
+    priors = op.constant(np.random.default_rng(1).uniform(0, 1, (1, 2, 72)).astype("f4"))
+    scores = op.softmax(op.reshape(head(6), ints(1, -1, 3), False), -1)
+    words = {"background_label_id": 0, "top_k": 10, "keep_top_k": [10], "nms_threshold": 0.5,
+             "confidence_threshold": 0.5, "share_location": True, "normalized": True}  # fmt: skip
+    return op.detection_output(head(8), op.reshape(scores, ints(1, -1), False), priors, words)
+
+
+def test_lists_of_what_is_found_in_all_samples_are_taken(tmp_path: Path) -> None:
+    path = made(detected, tmp_path)
+    model, report = ir.edit(path, [{"op": "set-batch"}])
+    assert "lists what is found in all samples" in str(report)
+    assert report.counts["untried"] == 1
+    x = RNG.standard_normal((3, 8, 3, 3)).astype("f4")
+    rows = listed(model, x)
+    for number in range(3):
+        alone = listed(ir.read(path), x[number : number + 1])
+        np.testing.assert_allclose(rows[rows[:, 0] == number][:, 1:], alone[:, 1:], rtol=1e-5)
+
+
+def listed(model: ir.Model, x: np.ndarray) -> np.ndarray:
+    """The rows of a list, up to the mark at its end."""
+    (found,) = ir.run(model, [x]).values()
+    rows = found.reshape(-1, 7)
+    return rows[: [*rows[:, 0], -1].index(-1)]
+
+
+def test_a_trial_that_sees_nothing_is_none(tmp_path: Path) -> None:
+    path = made(lambda x: op.log(op.negative(op.softmax(x, 0))), tmp_path)
+    assert ir.edit(path, [{"op": "set-batch"}]).report.counts["untried"] == 1
+
+
+def test_what_a_rounding_layer_says_is_kept(tmp_path: Path) -> None:
+    limits = [number(value) for value in (-3.0, 3.0, -3.0, 3.0)]
+    path = made(lambda x: op.fake_quantize(x, *limits, 16), tmp_path)
+    model = ir.edit(path, [{"op": "set-batch"}]).model
+    assert [x.op.levels for x in model if x.type == "FakeQuantize"] == [16]
+
+
+@pytest.mark.parametrize("kind", ["on the way", "on trial"])
+def test_a_refused_batch_leaves_the_model_as_it_was(kind: str, tmp_path: Path) -> None:
     def build(x: ov.Node) -> ov.Node:
         return op.reduce_max(op.reshape(widened(x), ints(1, 32), False), ints(0), True)
 
+    build = build if kind == "on the way" else REFUSED["behind a pattern"][0]
     model = ir.read(made(build, tmp_path))
     before = ir.dumps(model)
     with model.edit as edit, pytest.raises(ir.UsageError):

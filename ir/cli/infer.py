@@ -8,9 +8,9 @@ from typing import Any
 from ...schemas import IRError, Shape, UsageError
 from ...schemas.printing import counted
 from ..display import declared, operation_name, shape_text
-from ..document import Model, named_inputs
+from ..document import Layer, Model, named_inputs
 from ..inference import Inferred, infer
-from ..surgery import reshape, same_declaration
+from ..surgery import LISTS, reshape, same_declaration
 from .fleet import over_many
 from .options import (
     Source,
@@ -68,7 +68,7 @@ def infer_command(
         inferred = infer(found, shapes, max_memory=max_memory, max_seconds=max_seconds)
     except IRError as error:
         if not isinstance(error, UsageError) and _batch_left(found, shapes) is not None:
-            more = f"{_SET_BATCH} sees to all places that say the old batch"
+            more = f"{_SET_BATCH} tries to mend all places that say the old batch"
             error.hint = "; ".join(filter(None, (error.hint, more)))
         raise
     old = _batch_left(found, shapes)
@@ -86,10 +86,10 @@ def infer_command(
                 for r in rows
             ],
         )  # fmt: skip
-    for name, tensor in inferred.items() if old is not None else ():
-        if tensor.rank and tensor.shape[0] == old:
+    for (name, tensor), result in zip(inferred.items(), found.results, strict=False):
+        if old is not None and tensor.rank and tensor.shape[0] == old and _is_computed(result):
             shape = shape_text(tensor.shape)
-            note(f'output "{name}" is {shape} whatever the batch: {_SET_BATCH} mends such a model')
+            note(f'output "{name}" is {shape} whatever the batch: {_SET_BATCH} tries to mend that')
     if target.path is not None:
         reshape(found, shapes)
         target.write(found)
@@ -116,6 +116,21 @@ def _batch_left(model: Model, shapes: Mapping[str, str]) -> int | None:
             if new.rank == len(dims) and new[0] != dims[0] and new[1:] == tuple(dims[1:]):
                 return dims[0]
     return None
+
+
+def _is_computed(result: Layer) -> bool:
+    """Whether an output is made of the inputs, and is no list of what is found in all samples."""
+    model, seen, pending = result.graph, {result}, [result]
+    reached = False
+    while pending and model is not None:
+        layer = pending.pop()
+        if layer.type in LISTS:
+            return False
+        reached = reached or layer.type == "Parameter"
+        feeders = {row[0] for row in model.sources(layer) if row is not None} - seen
+        seen |= feeders
+        pending += feeders
+    return reached
 
 
 def port_rows(model: Model, inferred: Inferred) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .batches import LISTS as LISTS
     from .downgrading import convert as convert
     from .editing import EDITS as EDITS
     from .editing import edit as edit
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 face(
     __name__,
     {
+        "batches": "LISTS",
         "downgrading": "convert",
         "editing": "EDITS edit edit_schema edits_in read_edits",
         "extracting": "extract",

@@ -35,7 +35,7 @@ _BESIDE_FIRST = {
     "ReverseSequence": (1,),
 }  # fmt: skip
 #: What lists the finds of all samples, each with the number of its sample.
-_LISTS = frozenset(
+LISTS = frozenset(
     {"DetectionOutput", "MatrixNms", "MulticlassNms", "NMSRotated", "NonMaxSuppression"}
 )
 
@@ -52,11 +52,15 @@ class Batch:
         #: Layers that are fed samples and give none.
         self._lost: set[Layer] = set()
         self._size: Source | None = None
+        #: Layers that give lists of what is found in all samples.
+        self._lists: set[Layer] = set()
+        #: Layers that outputs are made of and that no samples get lost in.
+        self._clean: set[Layer] = set()
         #: Constants that may feed nothing any more.
         self._loose: list[Layer] = []
 
-    def follow(self) -> None:
-        """Go through the layers, and let each hand the batch on.
+    def follow(self) -> set[Layer]:
+        """Go through the layers, and let each hand the batch on; the outputs that are lists.
 
         Raises:
             UsageError: A layer cannot, or an output would not tell samples apart.
@@ -71,9 +75,11 @@ class Batch:
             feeders = [Source(*row) for row in self.bench.graph.sources(layer) if row is not None]
             if any(self._axis(one) is not None for one in feeders):
                 self._through(layer, feeders)
-        for layer in self.bench.graph.results:
-            if not self.bench.is_gone(layer):
-                self._look_at_output(layer)
+        ends = [layer for layer in self.bench.graph.results if not self.bench.is_gone(layer)]
+        return {layer for layer in ends if self._is_list(layer)}
+
+    def finish(self) -> None:
+        """Take out what feeds nothing any more."""
         for layer in self._loose:
             self.bench.drop_unused(layer)
 
@@ -101,38 +107,45 @@ class Batch:
         carried = [one for one in carried if self._axis(one) is not None]
         if not carried and layer.type not in ("ShapeOf", "Assign"):
             self._lost.add(layer)
+        if layer.type in LISTS or any(one.layer in self._lists for one in feeders):
+            self._lists.add(layer)
         apart = [self._outer[one] for one in feeders if one in self._outer]
         for one in carried if apart else ():
             self._outer.setdefault(one, apart[0])
 
-    def _look_at_output(self, result: Layer) -> None:
-        """Refuse an output that hands on nothing of each sample, though it is made of them."""
+    def _is_list(self, result: Layer) -> bool:
+        """Whether an output lists what is found in all samples.
+
+        Raises:
+            UsageError: It is made of samples, and hands on nothing of each.
+        """
         source = self.bench.feeder(result, 0)
-        if self._axis(source) is not None:
-            return
-        seen, pending = {source.layer}, [source.layer]
+        if self._axis(source) is not None and source.layer not in self._lists:
+            return False
+        pending = [source.layer]
         while pending:
             layer = pending.pop()
-            if layer in self._lost and layer.type in _LISTS:
-                what = f"{layer.type} lists what it finds in all samples"
+            if layer in self._lists:
+                what = "lists what is found in all samples"
                 self.desk.report.note("batch", what, result)
-                return
+                return True
+            feeders = [Source(*row) for row in self.bench.graph.sources(layer) if row is not None]
             if layer in self._lost:
-                fed = next(
-                    one
-                    for one in (Source(*row) for row in self.bench.graph.sources(layer) if row)
-                    if self._axis(one) is not None
-                )
+                fed = next(one for one in feeders if self._axis(one) is not None)
                 shape = str(self.bench.known(fed).shape).replace(_NAME, "N")
+                hint = "samples meet in this layer, it stands in the way of a batch"
+                if layer.bodies:
+                    hint = "its body says the old number, or samples meet in it"
                 raise UsageError(
                     f'the output "{source.spelled}" would not tell samples apart: here '
                     f"{shape} becomes {self._given(layer)[0].shape}",
                     layer.where,
-                    "samples meet in this layer, it stands in the way of a batch",
+                    hint,
                 )
-            feeders = {row[0] for row in self.bench.graph.sources(layer) if row is not None}
-            pending += feeders - seen
-            seen |= feeders
+            fresh = {one.layer for one in feeders} - self._clean
+            self._clean |= fresh
+            pending += fresh
+        return False
 
     # What is known.
 
@@ -288,8 +301,20 @@ class Batch:
         assert axis is not None
         size, back = self._was(feeders[given])[axis], ranks[given] - axis
         for place, one in enumerate(feeders):
-            at = ranks[place] - back
-            if self._axis(one) is None and at >= 0 and size != 1 and self._was(one)[at] == size:
+            at, own = ranks[place] - back, self._axis(one)
+            if own is not None:
+                beside = ranks[given] - ranks[place] + own
+                if own != at and beside >= 0 and self._was(feeders[given])[beside] != 1:
+                    raise UsageError(
+                        f"samples lie along other axes of input {given} than of input {place}",
+                        hint='say in "inputs" which inputs of the model take samples',
+                    )
+            elif at >= 0 and size != 1 and self._was(one)[at] == size:
+                if feeders[given] in self._outer:
+                    raise UsageError(
+                        f"input {place} has something for each row, and rows lie around samples",
+                        hint="that is not spread over a batch",
+                    )
                 self._repeat(layer, place, at)
 
     def _matmul(self, layer: Layer, feeders: Sequence[Source]) -> None:
@@ -340,12 +365,13 @@ class Batch:
         if axis is None or starts is None or stops is None or steps is None:
             return
         rank, size = len(self._was(feeders[0])), self._was(feeders[0])[axis]
+        end = int(np.iinfo(stops.dtype).max)
         axes = self._value(layer, 4) if len(feeders) > 4 else np.arange(len(starts))
         for entry, at in enumerate(() if axes is None else axes.tolist()):
             whole = starts[entry] == 0 and steps[entry] == 1 and not isinstance(size, Dim)
-            if at % rank == axis and whole and size <= stops[entry] < _END:
+            if at % rank == axis and whole and size <= stops[entry] < end:
                 ends = [int(stop) for stop in stops]
-                ends[entry] = _END
+                ends[entry] = end
                 self._put(layer, 2, ends)
                 self._note(layer, f"the end {stops[entry]} of axis {axis}", "that of the batch")
 
@@ -364,21 +390,43 @@ class Batch:
             self._note(layer, target.tolist(), f"{wanted} and what it is given")
 
     def _interpolate(self, layer: Layer, feeders: Sequence[Source]) -> None:
-        """Interpolate: the batch is none of the axes that are resized."""
-        axis, last = self._axis(feeders[0]), len(feeders) - 1
-        axes = self._value(layer, last) if last > 1 else None
-        rank = self._was(feeders[0]).rank
-        if axis is None or axes is None or rank is None or axis not in [a % rank for a in axes]:
+        """Interpolate: the batch is none of the axes that are resized, or keeps its size."""
+        axis, last = self._axis(feeders[0]), 3 if layer.version == "opset4" else 2
+        rank, sizes = self._was(feeders[0]).rank, self._value(layer, 1)
+        if axis is None or rank is None:
             return
-        if len(feeders) == 3 and layer.version == "opset4":
-            return  # the third are scales there
-        keep = [place for place, a in enumerate(axes.tolist()) if a % rank != axis]
-        given = [self._value(layer, place) for place in range(1, last)]
-        for place, value in enumerate(given, 1):
-            if value is not None:
-                self._put(layer, place, value[keep])
-        self._put(layer, last, axes[keep])
-        self._note(layer, f"axes {axes.tolist()}", axes[keep].tolist())
+        if len(feeders) > last:
+            axes = self._value(layer, last)
+            if axes is None or axis not in [a % rank for a in axes]:
+                return
+            keep = [place for place, a in enumerate(axes.tolist()) if a % rank != axis]
+            for place in range(1, last):
+                value = self._value(layer, place)
+                if value is not None:
+                    self._put(layer, place, value[keep])
+            self._put(layer, last, axes[keep])
+            self._note(layer, f"axes {axes.tolist()}", axes[keep].tolist())
+        elif layer.data.get("shape_calculation_mode") == "sizes" and sizes is not None:
+            if sizes[axis] != self.old or self._was(feeders[0])[axis] != self.old:
+                return
+            kind = self.bench.known(feeders[1]).type
+            name = f"{layer.name}/sizes"
+            parts = [
+                self.bench.constant(some, kind, name=name)
+                for some in (sizes[:axis], sizes[axis + 1 :])
+            ]
+            parts.insert(1, self._size_as(kind))
+            parts = [one for one in parts if self.bench.known(one).shape.count != 0]
+            whole = self.bench.put("Concat", "opset1", parts, {"axis": 0}, name=name)
+            self._feed(layer, 1, whole)
+            self._note(layer, f"sizes {sizes.tolist()}", f"{sizes.tolist()} but for the batch")
+
+    def _size_as(self, kind: ElementType) -> Source:
+        """The number of samples in an integer type."""
+        if kind is ElementType.I64:
+            return self.size()
+        data = {"destination_type": str(kind)}
+        return self.bench.put("Convert", "opset1", [self.size()], data, name="batch/converted")
 
 
 _Patch = Callable[[Batch, Layer, Sequence[Source]], None]
@@ -392,10 +440,6 @@ _PATCHES: dict[str, _Patch] = {
     "Interpolate": Batch._interpolate,
     **dict.fromkeys(_BESIDE_FIRST, Batch._beside_first),
 }
-
-
-#: The end of any axis.
-_END = (1 << 63) - 1
 
 
 def _is_batch(size: Size) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -39,22 +41,29 @@ class SetBatch(Edit):
             place: desk.bench.known(Source(layer, 0)).shape.with_size(axes[layer], old)
             for place, layer in enumerate(desk.model.parameters) if layer in axes
         })  # fmt: skip
-        trial, why = None, "it was not asked for"
+        trial, why = None, "" if self.prove else "it was not asked for"
         if self.prove:
             try:
                 trial = Trial(desk.model, axes, old)
             except (IRError, LimitError) as error:
                 why = error.message
-        Batch(desk, before.tensors, axes, old).follow()
+        batch = Batch(desk, before.tensors, axes, old)
+        lists = batch.follow()
         shapes = {layer: before.of(layer)[0].shape for layer in axes}
         for layer, axis in axes.items():
             desk.keep(layer, "data", "rt_info")
             _declare(layer, shapes[layer].with_size(axis, ANY))
-        if trial is None:
+        if trial is not None:
+            with _about_batches():
+                apart = trial.difference(lists)
+            if apart is None:
+                why = "no output has finite numbers that differ from sample to sample"
+            else:
+                told = f"two samples at once and alone differ by {apart:.2g}"
+                desk.report.note("tried", told)
+        if why:
             desk.report.note("untried", why)
-        else:
-            apart = trial.difference()
-            desk.report.note("tried", f"two samples at once and alone differ by {apart:.2g}")
+        batch.finish()
         for layer, axis in axes.items():
             shape = shapes[layer].with_size(axis, wanted[0])
             _declare(layer, shape)
@@ -84,6 +93,18 @@ class SetBatch(Edit):
             what = f"it takes {sizes[others[0]][1]} samples, the first input {old}"
             raise UsageError(what, others[0].where)
         return {layer: axis for layer, (axis, size) in sizes.items() if size == old}, old
+
+
+@contextmanager
+def _about_batches() -> Iterator[None]:
+    """Say of what goes wrong with several samples that it is about them."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except IRError as error:
+        what = f"two samples at once do not go through: {error.message}"
+        raise UsageError(what, error.where, error.hint) from None
 
 
 def _declare(layer: Layer, shape: Shape) -> None:

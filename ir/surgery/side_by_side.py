@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,15 @@ import numpy as np
 from ...schemas import Array, Tensor, UsageError
 from .. import engine
 from ..document import Layer, Model
-from .simplifying.certificate import Judge
+from .simplifying.certificate import FINE, Judge, measured
 
 
 class Trial:
-    """A model on random samples one by one, to be held against what it makes of several."""
+    """A model on random samples one by one, to be held against what it makes of several.
+
+    FakeQuantize rounds to very fine levels meanwhile: else numbers between two levels might fall
+    to the other, and hide what is wrong.
+    """
 
     def __init__(self, model: Model, axes: Mapping[Layer, int], old: int) -> None:
         self._model, self._axes = model, axes
@@ -24,8 +29,9 @@ class Trial:
             shared | {layer: _drawn(judge, layer, axis, old) for layer, axis in axes.items()}
             for _ in range(3)
         ]
-        program = engine.compile(model, threads=1)
-        self._alone = [self._run(program, one) for one in self._samples[:2]]
+        with _finer(model):
+            program = engine.compile(model, threads=1)
+            self._alone = [self._run(program, one) for one in self._samples[:2]]
 
     def _run(self, program: engine.Program, *samples: Mapping[Layer, Array]) -> list[Array]:
         """The outputs of some samples side by side; what is no sample's is that of all."""
@@ -35,54 +41,67 @@ class Trial:
             feeds[place] = arrays[0] if axis is None else np.concatenate(arrays, axis)
         return [*program(feeds).values()]
 
-    def difference(self) -> float:
+    def difference(self, but: Collection[Layer]) -> float | None:
         """By how much samples side by side differ from each alone, in parts of the largest number.
+
+        None where no output tells two samples apart by finite numbers. Outputs in ``but`` are not
+        looked at.
 
         Raises:
             UsageError: What a sample makes depends on the one beside it.
         """
         one, other, third = self._samples
-        program = engine.compile(self._model, threads=1)
-        both = self._run(program, one, other)
-        beside = self._run(program, one, third), self._run(program, third, other)
-        coarse = any(layer.type == "FakeQuantize" for layer in self._model.everywhere())
-        allowed, worst = _LEVEL if coarse else _ROUNDING, 0.0
-        for place, array in enumerate(both):
+        with _finer(self._model):
+            program = engine.compile(self._model, threads=1)
+            both = self._run(program, one, other)
+            beside = self._run(program, one, third), self._run(program, third, other)
+        worst: float | None = None
+        for place, (array, result) in enumerate(zip(both, self._model.results, strict=True)):
             alone = [found[place] for found in self._alone]
             axis = _doubled(array, alone)
-            if axis is None or array.dtype.kind not in "fiub":
+            if axis is None or array.dtype.kind not in "fiub" or result in but:
                 continue
-            where = self._model.results[place].where
+            if not np.array_equal(np.nan_to_num(alone[0]), np.nan_to_num(alone[1])):
+                worst = worst or 0.0
             for turn, half in enumerate(np.split(array, 2, axis)):
                 again = np.split(beside[turn][place], 2, axis)[turn]
-                if (apart := _apart(half, again)) > allowed:
+                if (apart := _apart(half, again)) > _ROUNDING:
                     raise UsageError(
                         f"what output {place} says of a sample depends on the one beside it: it "
                         f"moves by {apart:.2g} of the largest number",
-                        where,
+                        result.where,
                         f"samples meet somewhere on the way; {_ALL_THE_SAME}",
                     )
-                worst = max(worst, apart := _apart(half, alone[turn]))
-                if apart > allowed:
+                apart = _apart(half, alone[turn])
+                if apart > _ROUNDING:
                     raise UsageError(
                         f"output {place} of two samples at once is not that of each alone: it is "
                         f"{apart:.2g} of the largest number away",
-                        where,
+                        result.where,
                         f"something is made for samples at their places; {_ALL_THE_SAME}",
                     )
+                worst = worst if worst is None else max(worst, apart)
         return worst
+
+
+@contextmanager
+def _finer(model: Model) -> Iterator[None]:
+    """Let the model's FakeQuantize hardly round."""
+    layers = [layer for layer in model.everywhere() if layer.type == "FakeQuantize"]
+    kept = [layer.data for layer in layers]
+    try:
+        for layer in layers:
+            layer.data = {**layer.data, "levels": str(FINE)}
+        yield
+    finally:
+        for layer, data in zip(layers, kept, strict=True):
+            layer.data = data
 
 
 def _apart(one: Array, other: Array) -> float:
     """How far arrays are apart, in parts of the largest number; what is infinite must be equal."""
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(np.subtract(one, other, dtype=np.float64))
-    equal = (one == other) | ((one != one) & (other != other))
-    apart = np.where(equal, 0.0, np.nan_to_num(apart, nan=np.inf))
-    largest = float(
-        np.max(np.abs(other, where=np.isfinite(other), out=np.zeros(other.shape)), initial=0.0)
-    )
-    return float(np.max(apart, initial=0.0)) / (largest or 1.0)
+    apart, largest, alike = measured(other, one)
+    return apart / (largest or 1.0) if alike else np.inf
 
 
 def _doubled(array: Array, alone: Sequence[Array]) -> int | None:
@@ -109,8 +128,7 @@ def _drawn(judge: Judge, layer: Layer, axis: int | None, old: int) -> Array:
 
 
 _ALL_THE_SAME = "prove=false sets the batch all the same"
-#: What rounding explains, in parts of the largest number of an output; with FakeQuantize numbers
-#: between two levels may fall to the other.
-_ROUNDING, _LEVEL = 5e-4, 0.1
+#: What rounding explains, in parts of the largest number of an output.
+_ROUNDING = 5e-4
 #: What open sizes of inputs are on trial.
 _OPEN = 32

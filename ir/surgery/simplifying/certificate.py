@@ -33,7 +33,7 @@ TOLERANCE = 1e-5
 #: Layers of a pattern, and elements of a tensor, up to which a rewrite is tried by itself.
 _LAYERS = 48
 #: Levels of a FakeQuantize at which it rounds no more than a number of 32 bits is rounded.
-_FINE = 1 << 24
+FINE = 1 << 24
 _ELEMENTS = 1 << 24
 #: Named sizes are drawn below it.
 _LARGEST = 6
@@ -223,7 +223,7 @@ def refuse(name: str, kind: ElementType, before: Array, after: Array) -> float:
         if not np.array_equal(before, after):
             raise MismatchError(f'"{name}" is not what it was')
         return 0.0
-    apart, largest, alike = _measured(before, after)
+    apart, largest, alike = measured(before, after)
     if not alike:
         raise MismatchError(f'"{name}" is infinite or no number elsewhere than it was')
     difference = apart / max(largest, 1.0)
@@ -236,11 +236,12 @@ def refuse(name: str, kind: ElementType, before: Array, after: Array) -> float:
     return difference
 
 
-def _measured(before: Array, after: Array) -> tuple[float, float, bool]:
+def measured(before: Array, after: Array) -> tuple[float, float, bool]:
     """How far two arrays are apart, the largest number, and whether all else is equal."""
     one, other = (np.asarray(array, np.float64) for array in (before, after))
     finite = np.isfinite(one)
-    alike = np.array_equal(one[~finite], other[~finite], equal_nan=True)
+    alike = np.array_equal(finite, np.isfinite(other))
+    alike = alike and np.array_equal(one[~finite], other[~finite], equal_nan=True)
     apart = float(np.max(np.abs(one - other), where=finite, initial=0.0))
     return apart, float(np.max(np.abs(one), where=finite, initial=0.0)), alike
 
@@ -293,14 +294,14 @@ def _with_finer_levels(model: Model) -> Model | None:
     new = deepcopy(model)
     layers = [layer for layer in new.everywhere() if layer.type == "FakeQuantize"]
     for layer in layers:
-        layer.data["levels"] = str(_FINE)
+        layer.data["levels"] = str(FINE)
     return new if layers else None
 
 
 def _apart(one: Outputs, other: Outputs) -> float:
     """The greatest difference of outputs, in parts of the largest number of each."""
     return max((apart / max(largest, 1.0) for apart, largest, _ in map(
-        _measured, one.values(), other.values())), default=0.0)  # fmt: skip
+        measured, one.values(), other.values())), default=0.0)  # fmt: skip
 
 
 def _difference(one: Outputs, other: Outputs) -> float:
@@ -312,4 +313,4 @@ def _difference(one: Outputs, other: Outputs) -> float:
     return worst
 
 
-__all__ = ["Certificate", "Judge", "compare_models"]
+__all__ = ["FINE", "Certificate", "Judge", "compare_models", "measured"]
