@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 from vinoir import ir
 from vinoir.schemas import UnsupportedError
 
@@ -267,6 +268,25 @@ def test_one_scale_of_what_has_no_known_rank() -> None:
     same(one_node("DequantizeLinear", 13, inputs, 1, [None, []]), inputs, [np.float32([0.5, 1])])
     inputs = [real(5), np.array(0.5, "f4"), np.array(3, "u1")]
     same(one_node("QuantizeLinear", 13, inputs, 1, [None, [], []]), inputs)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("levels", [
+    np.array([-667136, 139776, 442880, 1446912], "i4"), np.array([0, 65535, 65520, 40001], "u2"),
+    np.array([-32768, 32767, 30001, 2049], "i2"), np.array([0, 255, 254, 129], "u1"),
+])  # fmt: skip
+def test_many_levels_with_a_scale_of_16_bits(levels: Any, apart: bool) -> None:
+    zero = levels.dtype.type({"i4": 0, "u2": 40000, "i2": 2047, "u1": 128}[levels.dtype.str[1:]])
+    inputs = [levels, np.array([1e-4, 3e-5, 2e-6, 0.01] if apart else 1e-4, "f2")]
+    inputs.append(np.full(4 if apart else (), zero))
+    same(one_node("DequantizeLinear", 21, inputs, axis=0), inputs)
+    # ONNX Runtime knows no bfloat16 here: by the definition.
+    factor = inputs[1].astype(bfloat16)
+    exact = (levels.astype("f8") - np.float64(zero)) * factor.astype("f8")
+    proto = one_node("DequantizeLinear", 21, [levels, factor, inputs[2]], axis=0)
+    for (found,) in ours(proto, [levels, factor, inputs[2]]):
+        assert found.dtype == bfloat16
+        np.testing.assert_allclose(found.astype("f8"), exact, 2**-8)
 
 
 def test_frames_of_a_signal_whose_last_axis_is_open() -> None:

@@ -98,15 +98,17 @@ def dequantize_linear(node: Node) -> Made:
     """Convert-1, Subtract-1 of the zero point, Multiply-1 by the scale."""
     x, scale = node[0], node[1]
     stated = node.integer("output_dtype", 0)
-    kind = scale.tensor.type
-    if kind is ElementType.F8E8M0:
+    kind = ElementType.F32 if scale.tensor.type is ElementType.F8E8M0 else scale.tensor.type
+    wanted = kind_of(stated) if stated else kind
+    if kind.bits < 32 and x.tensor.type.bits > 8:
+        # A float of 16 bits is exact for differences of 8 bits; of more they round or overflow.
         kind = ElementType.F32
     made = node.convert(x, kind)
     zero = zero_point(node, 2)
     if zero is not None:
         made = node.add("Subtract-1", made, spread(node, node.convert(zero, kind), x))
     made = node.add("Multiply-1", made, spread(node, node.convert(scale, kind), x))
-    return node.convert(made, kind_of(stated)) if stated else made
+    return node.convert(made, wanted)
 
 
 def restored(node: Node, first: int, axis: int | None = None, rank: int = 0) -> Output:
