@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -392,3 +393,29 @@ def test_a_scan_of_nothing_leaves_its_state() -> None:
             last, every = outputs.values()
             assert last.tolist() == [1, 1, 1]
             assert every.shape == (0, 3)
+
+
+@pytest.mark.parametrize(("nodes", "names"), [
+    (["Identity x z"], ["z", "y"]), (["Identity x a", "Dropout a z"], ["z", "a", "y"]),
+    ([], ["x", "y"]), (["Identity y a", "Identity y b"], ["a", "y", "b"]),
+])  # fmt: skip
+def test_another_name_of_an_input_or_output_takes_none_away(
+    nodes: list[str], names: list[str], tmp_path: Path
+) -> None:
+    ov = pytest.importorskip("openvino")
+    spelled = [("Neg", "x", "y"), *(node.split() for node in nodes)]
+    made = model(
+        [helper.make_node(kind, [taken], [given]) for kind, taken, given in spelled],
+        [info("x", ["n"])], [info(name, None) for name in names],
+    )  # fmt: skip
+    found = ir.from_onnx(made)
+    feed = {"x": np.float32([1, -2])}
+    wanted = onnxruntime.InferenceSession(made.SerializeToString()).run(names, feed)
+    by_name = ir.run(found, feed)
+    ir.write(found, tmp_path / "m.xml")
+    assert not [one for one in ir.check(tmp_path / "m.xml") if one.severity == "error"]
+    given = ov.Core().compile_model(str(tmp_path / "m.xml"), "CPU")(feed)
+    assert list(by_name) == names
+    for name, value in zip(names, wanted, strict=True):
+        np.testing.assert_array_equal(by_name[name], value)
+        np.testing.assert_array_equal(given[name], value)

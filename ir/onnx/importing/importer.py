@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -25,6 +26,7 @@ from ...document import (
     join_names,
     keep_symbols,
     own_names,
+    split_names,
 )
 from . import (  # noqa: F401  # declare the converters
     attention,
@@ -129,6 +131,7 @@ class Importer:
             self._walk(graph)
             for value in graph.output:
                 self._give(value.name)
+            self._share_names()
             self.model.prune()
         return self.model
 
@@ -197,6 +200,18 @@ class Importer:
             )
         result = self.builder.result(source, name=f"{name}/sink_port_0", names=())
         result.output_names = join_names([name])
+
+    def _share_names(self) -> None:
+        """Let outputs that are another name of an input or output say all names of the tensor.
+
+        OpenVINO calls the tensor what the last of its outputs says, and nothing else.
+        """
+        ends = [(end, self.model.sources(end)[0]) for end in self.model.results]
+        often = Counter((layer.id, index) for _, (layer, index) in ends)
+        for end, (layer, index) in ends:
+            if layer.type == "Parameter" or often[layer.id, index] > 1:
+                own = split_names(end.output_names)
+                end.output_names = join_names(dict.fromkeys((*own, *layer.outputs[index].names)))
 
     # Names.
 
