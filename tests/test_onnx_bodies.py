@@ -395,6 +395,29 @@ def test_a_scan_of_nothing_leaves_its_state() -> None:
             assert every.shape == (0, 3)
 
 
+@pytest.mark.parametrize("axis", [-2, -1, 1])
+@pytest.mark.parametrize("back", [0, 1])
+def test_a_scan_that_stacks_on_an_axis_from_the_end(axis: int, back: int, tmp_path: Path) -> None:
+    ov = pytest.importorskip("openvino")
+    turn = [helper.make_node("Add", "se", ["t"]), helper.make_node("Neg", ["t"], ["o"])]
+    body = helper.make_graph(
+        turn, "body", [info("s", [2]), info("e", [2])], [info("t", [2]), info("o", [2])],
+    )  # fmt: skip
+    node = helper.make_node(
+        "Scan", ["x", "r"], ["last", "all"], body=body, num_scan_inputs=1, scan_input_axes=[-1],
+        scan_output_axes=[axis], scan_output_directions=[back],
+    )  # fmt: skip
+    ends = [info("last", None), info("all", None)]
+    made = model([node], [info("x", [2]), info("r", [2, 5])], ends)
+    feed = {"x": RNG.random(2, np.float32), "r": RNG.random((2, 5), np.float32)}
+    same(made, feed)
+    ir.write(ir.from_onnx(made), tmp_path / "m.xml")
+    assert not [one for one in ir.check(tmp_path / "m.xml") if one.severity == "error"]
+    found = ov.Core().compile_model(str(tmp_path / "m.xml"), "CPU")(feed)
+    wanted = onnxruntime.InferenceSession(made.SerializeToString()).run(["all"], feed)
+    np.testing.assert_allclose(found["all"], wanted[0], 1e-5)
+
+
 @pytest.mark.parametrize(("nodes", "names"), [
     (["Identity x z"], ["z", "y"]), (["Identity x a", "Dropout a z"], ["z", "a", "y"]),
     ([], ["x", "y"]), (["Identity y a", "Identity y b"], ["a", "y", "b"]),

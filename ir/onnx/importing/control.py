@@ -322,12 +322,26 @@ def scan(node: Node) -> Made:
     for outer, inner in body.captured:
         wiring.add("input", external_port_id=len(inputs), internal_layer_id=inner.layer.id)
         inputs.append(outer)
-    stacks = list(zip(axes_out, back_out, strict=True))
+    stacks = [
+        (_from_front(axis, result), back)
+        for axis, back, result in zip(axes_out, back_out, body.results[kept:], strict=True)
+    ]
     _outputs(wiring, body.results, len(inputs), kept, stacks)
     pairs = zip(body.results, body.parameters[:kept], strict=False)
     edges = [BackEdge(result.id, one.layer.id) for result, one in pairs]
     bodies = {"body": (body.graph, wiring)}
     return place(node, "TensorIterator", "opset1", inputs, bodies, kept + stacked, edges)
+
+
+def _from_front(axis: int, result: Layer) -> int:
+    """The axis that turns are stacked on, which counts from the front in IR."""
+    rank = result.inputs[0].shape.rank
+    if rank is None and axis < 0:
+        raise UnsupportedError(
+            f'scan_output_axes has {axis}, the rank of "{result.name}" is not known',
+            hint="count the axis from the front",
+        )
+    return axis if rank is None else normal(axis, rank)
 
 
 def _scanned(node: Node, side: str, count: int) -> tuple[list[int], list[bool]]:
