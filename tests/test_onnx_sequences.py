@@ -143,6 +143,52 @@ def test_parts_of_lengths_that_depend_on_values(place: int) -> None:
         same(made, {"x": numbers(2, 7), "lengths": np.array([3, 0, 4])})
 
 
+@pytest.mark.parametrize("size", [7, "n"])
+@pytest.mark.parametrize("place", [-3, -1, 0, 2])
+@pytest.mark.parametrize("by", ["number", "lengths", "parts"])
+def test_a_place_among_parts_of_other_sizes_that_depends_on_values(
+    size: Any, place: int, by: str
+) -> None:
+    nodes = {
+        "number": [node("SplitToSequence", "x three", "s", axis=-1)],
+        "lengths": [node("SplitToSequence", "x lengths", "s", axis=-1)],
+        "parts": [node("Concat", "x x", "z", axis=-1), node("SequenceConstruct", "x z x", "s")],
+    }[by]
+    made = model(
+        [*nodes, node("SequenceAt", "s at", "y")],
+        [info("x", [2, size]), info("at", [], TensorProto.INT64),
+         info("lengths", [3], TensorProto.INT64)],
+        [info("y", None)], tensors(three=np.array(3)),
+    )  # fmt: skip
+    feed = {"x": numbers(2, 7), "at": np.array(place), "lengths": np.array([3, 0, 4])}
+    same(made, feed)
+
+
+def test_a_turn_reads_its_part_of_the_last_that_is_shorter() -> None:
+    body = helper.make_graph(
+        [node("SequenceAt", "s i", "part"), node("ReduceSum", "part", "sum", keepdims=0),
+         node("Add", "t sum", "t_out"), node("Identity", "c", "c_out")],
+        "body",
+        [info("i", [], TensorProto.INT64), info("c", [], TensorProto.BOOL), info("t", [])],
+        [info("c_out", [], TensorProto.BOOL), info("t_out", [])],
+    )  # fmt: skip
+    made = one_output(
+        node("SplitToSequence", "x three", "s"), node("Loop", "turns  zero", "y", body=body),
+        x=[7, 2], three=np.array(3), turns=np.array(3), zero=np.float32(0),
+    )  # fmt: skip
+    made.graph.node[1].input[:] = ["turns", "", "zero"]
+    same(made, {"x": numbers(7, 2)})
+
+
+def test_a_place_among_tensors_that_nothing_holds_is_refused() -> None:
+    made = model(
+        [node("Transpose", "x", "t"), node("SequenceConstruct", "x t", "s"),
+         node("SequenceAt", "s at", "y")],
+        [info("x", [2, 3]), info("at", [], TensorProto.INT64)], [info("y", None)],
+    )  # fmt: skip
+    _refused(made, UnsupportedError, "shapes [2,3] and [3,2]", "which of them is read")
+
+
 @pytest.mark.parametrize("shape", [[2, 3], ["n", "m"]])
 def test_a_place_that_depends_on_values(shape: list[Any]) -> None:
     made = model(

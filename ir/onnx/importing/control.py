@@ -14,7 +14,7 @@ from .host import Host
 from .listed import Growing, Listed
 from .node import Made, Node, converts, normal
 from .pooling import scalar
-from .sequences import joined, stacked
+from .sequences import piled, stacked
 
 #: How often a body is made anew until the sizes it keeps are those it gives.
 _ROUNDS = 8
@@ -267,7 +267,7 @@ def _in_order(
             outputs.append(one)
         else:
             before = [stacked(node, one)] if not one.is_counted or one.items else []
-            outputs.append(Listed(stacked=joined(node, [*before, next(behind)], 0)))
+            outputs.append(Listed(stacked=piled(node, [*before, next(behind)])))
     return [*outputs, *made[kept:last]]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....layers.movement import check_pieces
-from ....schemas import IRError, UnsupportedError
+from ....schemas import IRError, Shape, UnsupportedError
+from ....schemas.shapes import compatible, same
 from ...document import Output
 from .listed import Cut, Growing, Listed
 from .node import Made, Node, converts
@@ -26,7 +27,33 @@ def stacked(node: Node, given: Listed) -> Output:
         return given.stacked
     if not given.items:
         raise UnsupportedError("the sequence is empty")
-    return joined(node, [node.unsqueeze(one, [0]) for one in given.items], 0)
+    return piled(node, [node.unsqueeze(one, [0]) for one in given.items])
+
+
+def piled(node: Node, parts: list[Output]) -> Output:
+    """Tensors one behind the other along the first axis; on others their sizes have to agree."""
+    shapes = [Shape(part.tensor.shape.sizes[1:]) for part in parts if part.tensor.rank is not None]
+    for shape in shapes[1:]:
+        if shape.rank != shapes[0].rank or not all(map(compatible, shape, shapes[0])):
+            raise UnsupportedError(
+                f"a sequence has tensors of the shapes [{shapes[0]}] and [{shape}], and it is not "
+                "known which of them is read: IR needs them as one",
+            )
+    return joined(node, parts, 0)
+
+
+def _parts(node: Node, items: list[Output]) -> Cut | None:
+    """Tensors as parts of one along an axis, where it is the only one on which they may differ."""
+    shapes = [item.tensor.shape for item in items]
+    if not shapes or any(not shape.rank or shape.rank != shapes[0].rank for shape in shapes):
+        return None
+    columns = list(enumerate(zip(*shapes, strict=True)))
+    axes = [axis for axis, sizes in columns if not all(same(sizes[0], one) for one in sizes)]
+    surely = [axis for axis, sizes in columns if not all(compatible(sizes[0], x) for x in sizes)]
+    if len(surely or axes) != 1:
+        return None
+    (axis,) = surely or axes
+    return Cut(joined(node, items, axis), axis, node.vector([node.size(x, axis) for x in items]))
 
 
 def joined(node: Node, parts: list[Output], axis: int) -> Output:
@@ -55,8 +82,7 @@ def sequence_insert(node: Node) -> Made:
             raise UnsupportedError("the body puts a tensor elsewhere than at the sequence's end")
         return given.grown(more)
     if given.stacked is not None and node.get(2) is None:
-        parts = [given.stacked, node.unsqueeze(more, [0])]
-        return Listed(stacked=joined(node, parts, 0))
+        return Listed(stacked=piled(node, [given.stacked, node.unsqueeze(more, [0])]))
     items = list(given.items)
     items.insert(_place(node, 2, len(items), len(items)), more)
     return Listed(items)
@@ -86,8 +112,9 @@ def sequence_at(node: Node) -> Made:
     given = sequence(node)
     if given.is_counted and node.value(1) is not None:
         return given.items[_place(node, 1, len(given.items), -1)]
-    if given.cut is not None:
-        whole, axis, lengths = given.cut
+    cut = _parts(node, given.items) if given.is_counted else given.cut
+    if cut is not None:
+        whole, axis, lengths = cut
         place, zero = node.reshape(node[1], [1]), node.ints64(0)
         ends = node.add("CumSum-3", lengths, zero)
         stop, length = (node.add("Gather-8", x, place, zero) for x in (ends, lengths))
