@@ -177,6 +177,21 @@ def test_sequences_with_weights_of_bytes(direction: str) -> None:
     same(model("DynamicQuantizeLSTM", inputs, 1, 3, **words), [x], tolerance=3e-2)
 
 
+@pytest.mark.parametrize("batch", [(2,), (2, 3)])
+@pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize("moved", [(0, 1), (1, 0), (1, 1)])
+def test_products_whose_rows_lie_before_the_batch(
+    batch: tuple[int, ...], turned: tuple[int, int], moved: tuple[int, int]
+) -> None:
+    fed = []
+    for rows, back, ahead in zip([(4, 6), (6, 5)], turned, moved, strict=True):
+        first, last = rows[::-1] if back else rows
+        fed.append(real(*((first, *batch) if ahead else (*batch, first)), last))
+    words = {"transA": turned[0], "transB": turned[1]}
+    words |= {"transBatchA": moved[0], "transBatchB": moved[1]}
+    same(model("FusedMatMul", fed, 2, **words), fed)
+
+
 @pytest.mark.parametrize(
     ("kind", "inputs", "words", "said"),
     [
@@ -184,7 +199,7 @@ def test_sequences_with_weights_of_bytes(direction: str) -> None:
         ("Attention", [X, real(12, 36), real(36)], {}, "num_heads"),
         ("Attention", [X, real(12, 36), None, None, real(2, 2, 3, 1, 4)],
          {"num_heads": 3, "past_present_share_buffer": 1}, "share"),
-        ("FusedMatMul", [X, X], {"transBatchA": 1}, "batch"),
+        ("FusedMatMul", [real(3, 4), real(4, 2)], {"transBatchA": 1}, "needs 3 axes .* 0 has 2"),
         ("FusedMatMul", [X], {}, "1 inputs"),
         ("BiasGelu", [X, real(12)], {"alpha": 1.0}, "no attribute alpha"),
         ("QuickGelu", [X], {"alpha": 1}, "FLOAT"),

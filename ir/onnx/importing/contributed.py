@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....schemas import ElementType, IRError, UnsupportedError
+from ....schemas import ElementType, IRError
 from ...document import Output
 from .elementwise import gelu
 from .image import grid_sample
@@ -69,10 +69,15 @@ def quick_gelu(node: Node) -> Made:
 )  # fmt: skip
 def fused_mat_mul(node: Node) -> Made:
     """MatMul-1, Multiply-1 where there is a factor."""
-    if node.flag("transBatchA") or node.flag("transBatchB"):
-        raise UnsupportedError("transBatchA and transBatchB turn the batch, which MatMul does not")
+    parts = [node[0], node[1]]
+    for index, word in enumerate(("transBatchA", "transBatchB")):
+        if node.flag(word):  # the first axis is that of rows, behind those of the batch
+            last = node.rank(index) - 1
+            if last < 2:
+                raise IRError(f"{word} needs 3 axes or more, input {index} has {last + 1}")
+            parts[index] = node.transpose(parts[index], [*range(1, last), 0, last])
     words = {"transpose_a": node.flag("transA"), "transpose_b": node.flag("transB")}
-    made, alpha = node.add("MatMul-1", node[0], node[1], **words), node.real("alpha")
+    made, alpha = node.add("MatMul-1", *parts, **words), node.real("alpha")
     return made if alpha == 1 else node.add("Multiply-1", made, node.like(alpha, made))
 
 
