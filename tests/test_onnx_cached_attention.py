@@ -191,12 +191,12 @@ def test_heads_with_former_keys_and_masks(data: Any) -> None:
     batch, heads, each = draw(st.integers(1, 3)), draw(st.integers(1, 3)), 8
     count = draw(st.integers(1, 5))
     causal = draw(st.booleans())
-    more = count if causal else draw(st.integers(1, 5))
+    more = draw(st.integers(1, 5))
     apart = draw(st.booleans())  # keys and values that were made before
     before = 0 if apart else draw(st.sampled_from([0, 1, 4]))
     total, wide = before + more, heads * each
     shape = (batch, heads, more, each) if apart else (batch, more, wide)
-    mask = draw(st.sampled_from(["none", "keys", "each", "lengths"]))
+    mask = draw(st.sampled_from(["none", "keys", "each", "lengths", "packed"]))
     inputs: dict[str, np.ndarray | None] = {
         "q": numbers(batch, count, wide),
         "k": numbers(*shape),
@@ -207,6 +207,7 @@ def test_heads_with_former_keys_and_masks(data: Any) -> None:
             "keys": random.integers(0, 2, (batch, total)).astype(np.int32),
             "each": random.integers(0, 2, (batch, count, total)).astype(np.int32),
             "lengths": random.integers(1, total + 1, batch).astype(np.int32),
+            "packed": random.integers(1, total + 1, 3 * batch + 2).astype(np.int32),
         }[mask],
         "bias": numbers(1, heads, count, total) if draw(st.booleans()) else None,
         "past_k": numbers(batch, heads, before, each) if before else None,
@@ -228,11 +229,14 @@ def test_heads_with_former_keys_and_masks(data: Any) -> None:
             np.testing.assert_allclose(one, other, near, near)
 
 
-@pytest.mark.parametrize("mask", ["none", "keys", "each", "lengths"])
+@pytest.mark.parametrize("mask", ["none", "keys", "each", "lengths", "begins", "packed"])
 @pytest.mark.parametrize("before", [0, 4])
 @pytest.mark.parametrize("causal", [0, 1])
 @pytest.mark.parametrize("far", [-10000.0, -np.inf])
-def test_attention_with_former_keys(mask: str, before: int, causal: int, far: float) -> None:
+@pytest.mark.parametrize("is_open", [False, True])
+def test_attention_with_former_keys(
+    mask: str, before: int, causal: int, far: float, is_open: bool
+) -> None:
     random = np.random.default_rng(3)
     batch, count, heads, each, taken = 2, 3, 2, 4, 6
     total = before + count
@@ -246,13 +250,17 @@ def test_attention_with_former_keys(mask: str, before: int, causal: int, far: fl
             "keys": keys,
             "each": np.repeat(keys[:, None], count, 1),
             "lengths": np.array([total, 2], np.int32),
+            # A query that sees no key at all has no answer.
+            "begins": np.array([total, 2, 1 if before else 0, 0], np.int32),
+            "packed": np.array([total, 2, 1, 1, 1, 1, 1, 1], np.int32),
         }[mask],
         "past": random.standard_normal((2, batch, heads, before, each)).astype(np.float32)
         if before else None,
     }  # fmt: skip
     outputs = ["y", "present"]
+    axes = {"past": (1, 3), "x": (0, 1) if is_open else (1,), "mask": (0,) if is_open else ()}
     made = proto(
-        "Attention", inputs, outputs, ("w", "b"), {"past": (1, 3), "x": (1,)}, num_heads=heads,
+        "Attention", inputs, outputs, ("w", "b"), axes, num_heads=heads,
         unidirectional=causal, mask_filter_value=far,
     )  # fmt: skip
     fed = fed_of(inputs, ("w", "b"))
@@ -395,8 +403,8 @@ LAST, TOTAL = np.array([1], np.int32), np.array(2, np.int32)
          {"num_heads": 2, "kv_num_heads": 2}, "inputs 14 and 15"),
         ("MultiHeadAttention", [NUMBERS] * 3 + [None, None, None, FORMER],
          {"num_heads": 2}, "inputs 6 and 7"),
-        ("MultiHeadAttention", [NUMBERS, NUMBERS[:, :1], NUMBERS[:, :1]],
-         {"num_heads": 2, "unidirectional": 1}, "2 queries with 1 keys"),
+        ("MultiHeadAttention", [NUMBERS] * 3 + [None, np.zeros(4, np.int32)],
+         {"num_heads": 2}, "has 4 numbers, of 1 images it has 1 or 5"),
     ],
 )  # fmt: skip
 def test_what_is_not_known_is_said(

@@ -13,6 +13,7 @@ from math import sqrt
 import numpy as np
 
 from ....schemas import IRError, UnsupportedError
+from ....schemas.shapes import same
 from ...document import Output
 from .attention import heads_apart, heads_together, turned
 from .contributed import contributed, plus
@@ -94,12 +95,7 @@ def _masked(
         return added
     rank = mask.tensor.rank
     if rank == 1:
-        images, lengths = query.tensor.shape[0], mask.tensor.shape[0]
-        if isinstance(images, int) and isinstance(lengths, int) and images != lengths:
-            raise UnsupportedError("a mask of where keys end and begin is not known here")
-        ends = node.unsqueeze(node.convert(mask, "i64"), [1])
-        each = node.unsqueeze(node.counted(node.size(key, 2)), [0])
-        left_out = node.add("GreaterEqual-1", each, ends)
+        left_out = _beyond(node, node.convert(mask, "i64"), query, key)
     elif rank in (2, 3):
         left_out = node.add("LessEqual-1", mask, node.like(0, mask))
     else:
@@ -111,6 +107,40 @@ def _masked(
     return plus(node, numbers, added)
 
 
+def _beyond(node: Node, ends: Output, query: Output, key: Output) -> Output:
+    """Which keys lie behind the end of their image's, (batch, keys), or before a beginning.
+
+    The beginnings may follow the ends. So may what tells how images are packed, three numbers of
+    each and two: ONNX Runtime does not look at that here.
+    """
+    images, lengths = query.tensor.shape[0], ends.tensor.shape[0]
+    if isinstance(images, int) and isinstance(lengths, int):
+        known = [images, 3 * images + 2]
+        if node.kind != "MultiHeadAttention":
+            known.insert(1, 2 * images)
+        if lengths not in known:
+            raise UnsupportedError(
+                f"a mask of one axis has {lengths} numbers, of {images} images it has "
+                f"{' or '.join(map(str, known))}"
+            )
+    each = node.unsqueeze(node.counted(node.size(key, 2)), [0])
+    if same(images, lengths):
+        return node.add("GreaterEqual-1", each, node.unsqueeze(ends, [1]))
+    count = node.size(query, 0)
+    first = node.unsqueeze(node.cut(ends, 0, count, 0), [1])
+    found = node.add("GreaterEqual-1", each, first)
+    if node.kind == "MultiHeadAttention":
+        return found
+    twice = node.calculate("Add-1", count, count)
+    zero = node.ints64(0)
+    begins = node.add(
+        "Concat-1", ends, node.add("Broadcast-1", zero, node.vector([count])), axis=0
+    )
+    are_there = node.add("Equal-1", node.shape(ends), node.vector([twice]))
+    begins = node.add("Select-1", are_there, node.cut(begins, count, twice, 0), zero)
+    return node.add("LogicalOr-1", found, node.add("Less-1", each, node.unsqueeze(begins, [1])))
+
+
 def _answered(
     node: Node,
     parts: Sequence[Output],
@@ -120,22 +150,27 @@ def _answered(
 ) -> tuple[Output, Output, Output]:
     """What queries find among keys and values, former ones before the new; and all of these.
 
-    Queries may see no later keys than themselves, if the node says so.
+    Queries may see no later keys than themselves, if the node says so; the last one sees all, as
+    in ONNX Runtime, which counts where there are more keys than queries.
     """
     (query, *new), causal = parts, node.flag("unidirectional")
-    count, more = (node.size(one, 2) for one in (query, new[0]))
-    if causal and isinstance(count, int) and isinstance(more, int) and count != more:
-        raise UnsupportedError(f"unidirectional, and {count} queries with {more} keys")
+    alike = same(*(one.tensor.shape[2] for one in (query, new[0])))
     kept = new
     if past is not None:
         pairs = zip(past, new, strict=True)
         kept = [node.add("Concat-1", former, later, axis=2) for former, later in pairs]
     mask = _masked(node, hidden, added, query, kept[0])
-    if causal and (past is not None or mask is not None):
+    if causal and (past is not None or mask is not None or not alike):
+        count, keys = node.size(query, 2), node.size(kept[0], 2)
+        before = 0 if past is None else node.size(past[0], 2)
         places = node.unsqueeze(node.counted(count), [1])
         if past is not None:
-            places = node.add("Add-1", places, node.vector([node.size(past[0], 2)]))
-        found = seen(node, places, node.size(kept[0], 2))
+            places = node.add("Add-1", places, node.vector([before]))
+        found = seen(node, places, keys)
+        if not alike:
+            behind = node.vector([node.calculate("Add-1", before, count)])
+            next_one = node.add("Add-1", places, node.ints64(1))
+            found = node.add("LogicalOr-1", found, node.add("Equal-1", next_one, behind))
         if mask is not None:
             found = node.add("Select-1", found, mask, node.like(NEVER, query))
         mask, causal = found, False
