@@ -40,6 +40,23 @@ def test_products_by_blocks_of_few_bits(
     same(model("MatMulNBits", inputs, 1, **words), inputs[:1])
 
 
+@pytest.mark.parametrize(("block", "taken"), [(16, 64), (32, 80), (16, 16)])
+@pytest.mark.parametrize("zero", [True, False])
+@pytest.mark.parametrize("padded", [True, False])
+def test_products_whose_columns_tell_their_scale(
+    block: int, taken: int, zero: bool, padded: bool
+) -> None:
+    made, blocks = 6, -(-taken // block)
+    groups = RNG.permutation(np.repeat(np.arange(blocks), block))[: None if padded else taken]
+    points = real(made, blocks) if zero else None
+    inputs = [
+        real(3, taken), whole("u1", made, blocks, block // 2), real(made, blocks), points,
+        groups.astype("i4"),
+    ]  # fmt: skip
+    words = {"K": taken, "N": made, "bits": 4, "block_size": block}
+    same(model("MatMulNBits", inputs, 1, **words), inputs[:1])
+
+
 @pytest.mark.parametrize(("kind", "bits"), [("u1", 4), ("u1", 8), ("uint4", 4), ("int4", 4)])
 @pytest.mark.parametrize("zero", [False, True])
 @pytest.mark.parametrize("places", [3, [1], [[0, -1], [4, 2]]])
@@ -185,6 +202,8 @@ def test_shares_that_are_given(normalized: int, shares: np.ndarray) -> None:
 
 
 FIRST = [real(5, 8), real(5, 4)]
+ROWS = [real(3, 64), whole("u1", 6, 2, 16), real(6, 2)]
+WORDS = {"K": 64, "N": 6, "bits": 4, "block_size": 32}
 HALVES = [whole("u1", 4, 6, 4), real(4, 6), None, whole("u1", 4, 8, 3), real(4, 8)]
 
 
@@ -195,6 +214,10 @@ HALVES = [whole("u1", 4, 6, 4), real(4, 6), None, whole("u1", 4, 8, 3), real(4, 
          {"K": 64, "N": 6, "bits": 4, "block_size": 32}, "bytes"),
         ("MatMulNBits", [real(3, 64), whole("u1", 6, 2, 8), real(6, 2)], 1,
          {"K": 64, "N": 6, "bits": 3, "block_size": 32}, "3 bits"),
+        ("MatMulNBits", [*ROWS, None, np.arange(63)], 1, WORDS, "63 places, .* 64 columns"),
+        ("MatMulNBits", [*ROWS, None, np.arange(64)], 1, WORDS, "from 0 to 63, .* 2 scales"),
+        ("MatMulNBits", [*ROWS, whole("u1", 6, 1), np.arange(64) % 2], 1, WORDS,
+         "input 3. beside g_idx"),
         ("MatMulBnb4", [real(3, 32), whole("u1", 384), real(48)], 1,
          {"K": 32, "N": 24, "block_size": 16, "quant_type": 1, "transB": 0}, "transB=0"),
         ("MatMulBnb4", [real(3, 32), whole("u1", 383), real(48)], 1,

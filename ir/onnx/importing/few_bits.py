@@ -25,15 +25,50 @@ FP4 = np.array([0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4], np.float32)
 def mat_mul_n_bits(node: Node) -> Made:
     """MatMul-1 by weights of few bits, less a zero point and scaled block by block."""
     taken, made, bits, block = (node.integer(name) for name in ("K", "N", "bits", "block_size"))
-    if bits not in KINDS or node.get(4) is not None or block < 1 or taken < 1 or made < 1:
+    if bits not in KINDS or block < 1 or taken < 1 or made < 1:
         raise UnsupportedError(f"weights of {bits} bits in blocks of {block} are not known here")
     blocks = -(-taken // block)
     levels = codes(node, 1, bits, (made, blocks * block))
     scales = node.reshape(node[2], [made, blocks])
     zero = zero_codes(node, 3, bits, (made, blocks))
-    weights = scaled_in_blocks(node, weights_of(node, levels, bits), scales, zero, 1, block)
-    weights = weights if blocks * block == taken else node.cut(weights, 0, taken, 1)
+    if node.get(4) is None:
+        weights = scaled_in_blocks(node, weights_of(node, levels, bits), scales, zero, 1, block)
+        weights = weights if blocks * block == taken else node.cut(weights, 0, taken, 1)
+    else:
+        groups = _groups(node, taken, blocks * block, blocks)
+        weights = _scaled_by(node, weights_of(node, levels[:, :taken], bits), scales, zero, groups)
     return plus(node, node.add("MatMul-1", node[0], weights, transpose_b=True), node.get(5))
+
+
+def _groups(node: Node, taken: int, padded: int, blocks: int) -> Output:
+    """Of each column of the weights, the place of its scale: they need not lie in blocks."""
+    zero = node.get(3)
+    if zero is not None and not zero.tensor.type.is_real:
+        raise UnsupportedError(
+            "zero points of few bits (input 3) beside g_idx (input 4): ONNX Runtime's CPU leaves "
+            "them out, against what it says of them",
+            hint="give zero points as floats, one to each scale",
+        )
+    given = node.known(4, "g_idx").reshape(-1)
+    if given.size not in (taken, padded):
+        raise IRError(f"g_idx (input 4) has {given.size} places, the weights have {taken} columns")
+    given = given[:taken]
+    least, most = int(given.min()), int(given.max())
+    if least < 0 or most >= blocks:
+        raise IRError(
+            f"g_idx (input 4) has places from {least} to {most}, of {blocks} scales to a row"
+        )
+    return node.ints64([int(place) for place in given])
+
+
+def _scaled_by(node: Node, levels: Output, scales: Output, zero: Output, groups: Output) -> Output:
+    """Numbers of levels whose columns have their scale, and their zero point, at given places."""
+    real, axis = scales.tensor.type, node.ints64(1)
+    made, zero = node.convert(levels, real), node.convert(zero, real)
+    if zero.tensor.shape[1] != 1:  # one for all
+        zero = node.add("Gather-8", zero, groups, axis)
+    made = node.add("Subtract-1", made, zero)
+    return node.add("Multiply-1", made, node.add("Gather-8", scales, groups, axis))
 
 
 @contributed(
