@@ -307,3 +307,27 @@ def test_scales_of_blocks_that_are_not_whole(block: int) -> None:
     x = RNG.integers(0, 256, (3, 16)).astype("u1")
     inputs = [x, real(3, -(-16 // block))]
     same(one_node("DequantizeLinear", 21, inputs, axis=1, block_size=block), inputs)
+
+
+@pytest.mark.parametrize("pads", [(2, -1), (-1, 2), (-1, -2), (6, -2), (-2, 0)])
+@pytest.mark.parametrize("size", [5, None])
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_taken_away_does_not_come_back_by_wrapping(
+    pads: tuple[int, int], size: int | None, known: bool
+) -> None:
+    inputs = [real(2, 5), np.array([1, pads[0], 0, pads[1]])]
+    proto = one_node("Pad", 19, inputs, 1, [[2, size], [4]], mode="wrap")
+    wanted = by_runtime(proto, inputs)
+    if known:
+        del proto.graph.input[1]
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(inputs[1], "x1"))
+        inputs.pop()
+    same(proto, inputs, wanted)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i4"])
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_ends_of_no_numbers_are_without_end(kind: str, op: str, axis: int) -> None:
+    inputs = [np.zeros((2, 0), kind)]
+    same(one_node(op, 13, inputs, axes=[axis], keepdims=0), inputs)

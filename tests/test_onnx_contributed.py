@@ -247,6 +247,11 @@ CONV = {"kernel_shape": [3, 3], "pads": [1, 1, 0, 0], "strides": [2, 1]}
          {"channels_last": 1, "pads": [1, 1, 1, 1]}),
         ("QLinearAveragePool", [whole("u1", 1, 3, 6, 6), few(0.05), byte(9), few(0.05), byte(9)],
          1, {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        *(("QLinearAveragePool",
+           [whole("u1", 1, 4, 8, 7), few(0.05), byte(9), few(0.04), byte(7)], 1,
+           {"kernel_shape": [3, 2], "strides": [2, 4], "ceil_mode": 1, "pads": pads,
+            "count_include_pad": 1, "channels_last": last})
+          for pads in ([0] * 4, [1] * 4, [2, 0, 1, 0]) for last in (0, 1)),
         ("NhwcMaxPool", [whole("u1", 1, 7, 6, 3)], 1, {"kernel_shape": [3, 2]}),
         ("MultiHeadAttention", [X, real(2, 4, 12), real(2, 4, 12)], 3, {"num_heads": 3}),
         ("MultiHeadAttention", [X, X, X, real(36), None, real(2, 3, 5, 5)], 3,

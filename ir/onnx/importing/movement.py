@@ -358,7 +358,7 @@ def _unknown_axes(node: Node, amounts: Output) -> Output:
 
 
 def _wrapped(node: Node, x: Output, amounts: Output, rank: int) -> Output:
-    """The array goes on from its other end."""
+    """The array goes on from its other end; where an end is taken away, from what is left."""
     known, shape = amounts.tensor.value, x.tensor.shape
     for axis in range(rank):
         length = shape[axis]
@@ -367,9 +367,11 @@ def _wrapped(node: Node, x: Output, amounts: Output, rank: int) -> Output:
             begin, end = int(known[axis]), int(known[axis + rank])
             if begin == end == 0:
                 continue
-            if not length:
+            ahead, kept = max(-begin, 0), length + min(begin, 0) + min(end, 0)
+            if kept < 1:
                 raise UnsupportedError(f"axis {axis} has no elements to go on from")
-            places = node.constant(np.arange(-begin, length + end) % length)
+            going = np.arange(-begin, length + end)
+            places = node.constant((going - ahead) % kept + ahead)
         else:
             size = node.vector([node.size(x, axis)])
             begins = node.cut(amounts, axis, axis + 1, 0)
@@ -377,7 +379,15 @@ def _wrapped(node: Node, x: Output, amounts: Output, rank: int) -> Output:
             start = node.squeeze(node.add("Negative-1", begins), [0])
             stop = node.squeeze(node.add("Add-1", size, ends), [0])
             line = node.add("Range-4", start, stop, node.ints64(1), output_type="i64")
-            places = node.add("FloorMod-1", line, size)
+            if known is not None and min(known[axis], known[axis + rank]) >= 0:
+                places = node.add("FloorMod-1", line, size)
+            else:
+                zero = node.ints64([0])
+                first = node.add("Maximum-1", node.add("Negative-1", begins), zero)
+                left = node.add("Add-1", size, node.add("Minimum-1", ends, zero))
+                left = node.add("Subtract-1", left, first)
+                line = node.add("Subtract-1", line, first)
+                places = node.add("Add-1", node.add("FloorMod-1", line, left), first)
         x = node.add("Gather-8", x, places, node.ints64(axis))
     return x
 

@@ -17,7 +17,7 @@ from .contributed import contributed, levels, numbers, plus
 from .convolution import conv
 from .node import Function, Made, Node, converts
 from .normalization import gemm, rms_normalization
-from .pooling import average_pool, max_pool
+from .pooling import average_pool, by_whole_kernels, max_pool, whole, window_of
 from .quantization import dynamic_quantize_linear, q_linear_conv
 from .versions import declare
 
@@ -155,6 +155,11 @@ def q_linear_average_pool(node: Node) -> Made:
 
     def pooled(node: Node) -> Output:
         node.inputs[0] = numbers(node, 0)
+        window = window_of(node)
+        counted = node.flag("count_include_pad") and window.ceil and window.explicit
+        if counted and not whole(node, window):
+            # Of an AveragePool what overhangs the padding does not count, here it does.
+            return by_whole_kernels(node, node[0], window)
         return first(average_pool(node))
 
     kind = node[0].tensor.type

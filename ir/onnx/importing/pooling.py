@@ -290,19 +290,25 @@ def lp_pool(node: Node) -> Made:
     data = powers(node, node[0], power)
     if window.explicit:
         # Zeros count for nothing in a sum: the overhang may be padded as well.
-        more = [stride - 1 if window.ceil else 0 for stride in window.strides]
-        end = [e + m for e, m in zip(window.end, more, strict=True)]
-        if any(window.begin) or any(end):
-            data = pad_zeros(node, data, window.begin, end)
-        bare = window._replace(begin=[0] * len(end), end=[0] * len(end))
-        pooled = _average(node, data, bare, "floor", excluded=True)
-        if window.ceil and not (node.semantics == "onnx" and node.version < 22):
-            rounding_of(node, window, keeps=False)
-            pooled = without_late(node, pooled, window)
+        pooled = by_whole_kernels(node, data, window)
     else:
         pooled = _average(node, data, window, "floor", excluded=False)
     total = node.add("Multiply-1", pooled, node.like(prod(window.kernel), pooled))
     return root(node, total, power)
+
+
+def by_whole_kernels(node: Node, data: Output, window: Window) -> Output:
+    """Sums divided by the size of the kernel, wherever it lies: padding and overhang are zeros."""
+    more = [stride - 1 if window.ceil else 0 for stride in window.strides]
+    end = [e + m for e, m in zip(window.end, more, strict=True)]
+    if any(window.begin) or any(end):
+        data = pad_zeros(node, data, window.begin, end)
+    bare = window._replace(begin=[0] * len(end), end=[0] * len(end))
+    pooled = _average(node, data, bare, "floor", excluded=True)
+    if window.ceil and not (node.semantics == "onnx" and node.version < 22):
+        rounding_of(node, window, keeps=False)
+        pooled = without_late(node, pooled, window)
+    return pooled
 
 
 def powers(node: Node, data: Output, power: float) -> Output:

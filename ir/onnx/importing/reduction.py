@@ -68,9 +68,19 @@ def reduce(node: Node) -> Made:
         logic = {"ReduceMax": "ReduceLogicalOr-1", "ReduceMin": "ReduceLogicalAnd-1"}
         spec = logic.get(node.kind, spec)
     made = reduced(node, x, spec)
+    if made is not x and x.tensor.rank and 0 in x.tensor.shape.sizes:
+        made = _of_nothing(node, made, spec)
     if made is x and node.kind in ("ReduceL1", "ReduceL2"):
         return node.add("Abs-1", x)
     return made
+
+
+def _of_nothing(node: Node, made: Output, spec: str) -> Output:
+    """Without end where IR has the end of the numbers: the largest and least of no real ones."""
+    ends = {"ReduceMax-1": -np.inf, "ReduceMin-1": np.inf}
+    if spec not in ends or not made.tensor.type.is_real or node.semantics == "openvino":
+        return made
+    return node.add("Broadcast-3", node.like(ends[spec], made), node.shape(made), mode="numpy")
 
 
 @converts("ReduceSumSquare")
