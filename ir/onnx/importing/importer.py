@@ -206,7 +206,8 @@ class Importer:
 
         OpenVINO calls the tensor what the last of its outputs says, and nothing else.
         """
-        ends = [(end, self.model.sources(end)[0]) for end in self.model.results]
+        fed = [(end, self.model.producer(end, 0)) for end in self.model.results]
+        ends = [(end, source) for end, source in fed if source is not None]
         often = Counter((layer.id, index) for _, (layer, index) in ends)
         for end, (layer, index) in ends:
             if layer.type == "Parameter" or often[layer.id, index] > 1:
