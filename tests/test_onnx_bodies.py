@@ -432,7 +432,7 @@ def test_another_name_of_an_input_or_output_takes_none_away(
         [info("x", ["n"])], [info(name, None) for name in names],
     )  # fmt: skip
     found = ir.from_onnx(made)
-    feed = {"x": np.float32([1, -2])}
+    feed = {"x": np.array([1, -2], np.float32)}
     wanted = onnxruntime.InferenceSession(made.SerializeToString()).run(names, feed)
     by_name = ir.run(found, feed)
     ir.write(found, tmp_path / "m.xml")
