@@ -268,3 +268,25 @@ def test_numbers_that_are_not_finite_are_spelt_as_openvino_spells_them(text: str
         reads = False
     found = [finding.code for finding in ir.check(source).errors]
     assert found == ([] if reads else ["IR404"])
+
+
+@pytest.mark.parametrize(
+    "text", ["1,1", "1, 1,", " 1,1 ", "1,1, ", "1,1,\n", " ", "1, ,1", "1,1,,"]
+)
+def test_lists_end_as_openvino_reads_them(text: str) -> None:
+    openvino = pytest.importorskip("openvino")
+    net = ir.Builder("m")
+    x, w = net.parameter("x", "f32", (1, 1, 4, 4)), net.parameter("w", "f32", (1, 1, 1, 1))
+    pads = {"pads_begin": (0, 0), "pads_end": (0, 0)}
+    kept = {"strides": (1, 1), "dilations": (7, 7), **pads}
+    net.result(net.add("Convolution", "opset1", [x, w], **kept), name="y")
+    made = net.model()
+    source = ir.dumps(made)[0].replace(b'dilations="7, 7"', f'dilations="{text}"'.encode())
+    weights = openvino.Tensor(openvino.Type.u8, openvino.Shape([0]))
+    try:
+        openvino.Core().read_model(source, weights)
+        reads = True
+    except RuntimeError:
+        reads = False
+    found = [finding.code for finding in ir.check(source).findings]
+    assert found == ([] if reads else ["IR404"])

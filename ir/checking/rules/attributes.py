@@ -104,6 +104,9 @@ _LEAST = {
 #: Pads of these are counts: a negative one is read as a huge number.
 _UNSIGNED_PADS = frozenset({"MaxPool", "AvgPool"})
 
+#: Lists of numbers: a comma may end them, and a comma and a blank may not.
+_NUMBERS = frozenset({"int[]", "float[]"})
+
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -326,7 +329,7 @@ def _practice(node: LooseLayer, kind: type[Op]) -> Iterator[Note]:
         return row is not None and not (row.required or name in node.data or name in meant)
 
     for name, instead in without(node.data, kind).items():
-        if name in meant:
+        if name in meant or node.data.get(name):  # only blanks: told as a value
             continue
         yield Note(
             "IR412", f"{kind.spec()} has no attribute {name}, which the specification asks for; "
@@ -342,7 +345,7 @@ def _practice(node: LooseLayer, kind: type[Op]) -> Iterator[Note]:
                 "OpenVINO 2026.4.1 crashes without", node.place, node, name,
                 f'add {name}, such as {name}="{_default(name)}"',
             )  # fmt: skip
-        elif not node.data.get(name, "-").strip() and not described[name].required:
+        elif not node.data.get(name, "-") and not described[name].required:
             # OpenVINO writes it so itself, and crashes when it runs what it wrote.
             yield Note(
                 "IR411", f"{name} of {kind.spec()} is empty, as OpenVINO writes it for "
@@ -395,7 +398,10 @@ def _default(name: str) -> str:
 
 
 def _number(kind: str, text: str) -> str | None:
-    """What is wrong with numbers that do not fit, told before they are read."""
+    """What is wrong with numbers that do not fit or end in blanks, told before they are read."""
+    if kind in _NUMBERS and text[-1:].isspace() and not text.rpartition(",")[2].strip():
+        where = "blanks behind the last comma" if "," in text else "blanks instead of numbers"
+        return f"{where}, with which OpenVINO refuses the model"
     if len(text) < 18 and not (kind.startswith("float") and "e" in text.lower()):
         return None
     if kind in ("int", "int[]"):
