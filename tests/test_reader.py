@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from older.network import small
 from vinoir import ir
-from vinoir.schemas import IRError, UnreadableError, UnsupportedError
+from vinoir.ir.storage import Weights
+from vinoir.schemas import IRError, UnreadableError, UnsupportedError, UsageError
 
 NET = """<?xml version="1.0"?>
 <net name="m" version="11">
@@ -106,6 +107,8 @@ def test_ways_to_name_a_pair(tmp_path: Path) -> None:
     files: list[tuple[Any, Any]] = [
         (xml, None), (str(xml), None), (weights, None), (tmp_path, None), (xml, weights),
         (io.BytesIO(NET.encode()), io.BytesIO(BIN)), (io.StringIO(NET), weights),
+        (xml, BIN), (xml, bytearray(BIN)), (xml, memoryview(BIN)), (xml, Weights(BIN)),
+        (xml, np.frombuffer(BIN, np.uint8)), (io.StringIO(NET), BIN),
     ]  # fmt: skip
     for path, bytes_ in files:
         model = ir.read(path, bytes_)
@@ -117,6 +120,14 @@ def test_ways_to_name_a_pair(tmp_path: Path) -> None:
         assert model.rt_info.find("framework").value == "demo"  # type: ignore[union-attr]  # it is there
     assert ir.loads(NET, BIN).layer("w").value.tolist() == [0, 1, 2, 3]
     assert ir.loads(NET.encode(), bytearray(BIN)).path is None
+
+
+def test_weights_that_are_no_bytes(tmp_path: Path) -> None:
+    xml = put(tmp_path, "m")
+    for path in (xml, io.StringIO(NET)):
+        with pytest.raises(UsageError, match="weights are bytes, not dict") as caught:
+            ir.read(path, {})  # type: ignore[arg-type]  # on purpose
+        assert "ir.read take paths" in str(caught.value)
 
 
 def test_folder_and_names_in_vain(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ..document import BODIES, Layer, Model, check_constant, read_info, with_bod
 from ..storage import Weights, beside, fetch_pair, identity, is_url, open_regular, open_weights
 from ..text import at, encoding_of, parse
 
-#: What ``read`` takes for the .xml and for the .bin.
+#: What ``read`` takes for the .xml and, beside bytes themselves, for the .bin.
 Source: TypeAlias = "str | PathLike[str] | IO[bytes] | IO[str]"
 
 #: No IR comes near this; a larger file is something else.
@@ -34,7 +34,7 @@ _UPGRADED = range(2, 8)
 
 def read(
     path: Source,
-    weights: Source | None = None,
+    weights: Source | Buffer | Weights | None = None,
     *,
     lenient: bool = False,
     need_weights: bool | None = None,
@@ -47,7 +47,7 @@ def read(
 
     Args:
         path: The .xml; or its .bin, or a folder that holds one IR; or an open file.
-        weights: The .bin, where it is not beside the .xml under the same name.
+        weights: The .bin, or its bytes, where it is not beside the .xml under the same name.
         lenient: Repair what OpenVINO reads and XML forbids; ``Model.repairs`` says what.
         need_weights: Refuse the model where bytes of a constant are missing; False: the error
             comes when the constant is asked for its value. None: so where there is no .bin at
@@ -94,7 +94,7 @@ def loads(
             hint="ir.read takes paths and open files",
         )
     source = _encoded(xml) if isinstance(xml, str) else bytes(xml)
-    held = weights if weights is None or isinstance(weights, Weights) else Weights(weights)
+    held = None if weights is None else _bytes(weights)
     return _build(_Given(source, held), lenient, need_weights, keep_preprocess)
 
 
@@ -214,15 +214,21 @@ def _name(file: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _weights(weights: Source) -> Weights:
+def _weights(weights: Source | Buffer | Weights) -> Weights:
     if isinstance(weights, (str, PathLike)):
         return open_weights(weights)
+    if isinstance(weights, Weights) or not hasattr(weights, "read"):
+        return _bytes(weights)
     content = weights.read()
     if isinstance(content, str):
         raise UnreadableError(
             "weights are bytes, the file is open for text", Where(_name(weights))
         )
     return Weights(content)
+
+
+def _bytes(weights: Buffer | Weights) -> Weights:
+    return weights if isinstance(weights, Weights) else Weights(weights)
 
 
 class _Given(NamedTuple):
