@@ -356,6 +356,17 @@ def test_openvino_reads_constants_of_every_type(kind: ElementType) -> None:
         assert again.read_text() == path.read_text()
 
 
+def test_names_are_in_the_order_of_openvino(tmp_path: Path) -> None:
+    ov = pytest.importorskip("openvino")
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "1,3")
+    net.result(net.add("ReLU", "opset1", [x], name="relu").named("z", "é", "B"), name="b")
+    net.result(x, name="a,c")
+    ir.write(net.model(), tmp_path / "m.xml")
+    ov.serialize(ov.Core().read_model(tmp_path / "m.xml"), tmp_path / "again.xml")
+    assert (tmp_path / "again.xml").read_text() == (tmp_path / "m.xml").read_text()
+
+
 def test_bodies_made_in_memory() -> None:
     ov = pytest.importorskip("openvino")
     net = ir.Builder("m")

@@ -31,7 +31,7 @@ from .layer import Layer
 from .literals import Literals, Value, literals
 from .model import Model
 from .names import FreeNames, listed
-from .parts import Port
+from .parts import Port, join_names
 
 if TYPE_CHECKING:
     from ...layers.base import Op
@@ -258,9 +258,8 @@ class Builder:
         for text in listed(names or ()):
             source.named(text)
         layer = Layer("Result", "opset1", name, inputs=[Port(0, port.precision, port.dims)])
-        layer.output_names = ",".join(
-            text.replace(",", "\\,") for text in source.layer.outputs[source.index].names
-        )
+        # In OpenVINO's order, so that its own copy of the file is the same.
+        layer.output_names = join_names(sorted(source.layer.outputs[source.index].names))
         self.graph.add(layer)
         self.tensors[layer.id] = (source.tensor,)
         self.graph.connect((source.layer, source.index), layer, 0)
