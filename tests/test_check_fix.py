@@ -109,6 +109,21 @@ def test_a_bare_less_or_and_is_escaped(tmp_path: Path) -> None:
     assert "0 repairs" in torn.output
 
 
+def test_blanks_before_the_declaration_go_behind_it(tmp_path: Path) -> None:
+    late = "\n \n" + '<?xml version="1.0"?>\n' + re.sub(r"^<\?xml.*?\?>\s*", "", ADD)
+    done = mend(tmp_path, late, weights=BIN)
+    assert done.exit_code == 0, done.output
+    assert "mended IR108" in done.output
+    written = (tmp_path / "good.xml").read_text()
+    assert written.startswith('<?xml version="1.0"?>\n')
+    assert written.split() == late.split()
+    assert "IR108" not in {finding.code for finding in ir.check(tmp_path / "good.xml")}
+    both = mend(tmp_path, late.replace('name="', 'name="a < b ', 1), weights=BIN)
+    assert "mended IR108" in both.output
+    assert "mended IR104" in both.output
+    assert "0 repairs" in mend(tmp_path, late, "--ignore", "IR108", weights=BIN).output
+
+
 def test_who_misses_an_attribute_is_sent_to_the_checker() -> None:
     """Where a file says what is there: a builder has told of misspelt names already."""
     with pytest.raises(ir.IRError, match=r"kernel is missing.*vinoir check"):

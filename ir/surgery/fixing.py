@@ -50,7 +50,8 @@ def fix(
 ) -> Fixes:
     """Repair what can be repaired without guessing; what was done, in order, and the model.
 
-    A bare < or & of a document read leniently is escaped, misspelt attributes get their names,
+    A bare < or & of a document read leniently is escaped, blanks before the declaration go behind
+    it, misspelt attributes get their names,
     defaults are written out where OpenVINO crashes, refuses or takes another one, dead layers
     are removed, names made unique, versions made those of the target where the operation is as
     old, and ports made to declare what is inferred. ``select`` and ``ignore`` name the findings
@@ -79,13 +80,14 @@ def fix(
 
 
 def _escape(model: Model, wanted: Wanted) -> Iterable[Fix]:
-    """Let a document that was read with escapes, and no other repair, be written with them."""
-    found = [(row.escapes, row) for row in model.repairs]
+    """Let a document that was read with repairs that lose nothing be written with them."""
+    found = [(row.settles, row) for row in model.repairs]
     is_done = model.source is model.text
     if found and not is_done and all(code is not None and wanted(code) for code, _ in found):
         model.source = model.text
         for code, row in found:
-            yield Fix(str(code), f"{row.message}, line {row.line}: escaped")
+            done = "put behind it" if code == "IR108" else "escaped"
+            yield Fix(str(code), f"{row.message}, line {row.line}: {done}")
 
 
 def _graphs(model: Model) -> list[Graph]:

@@ -19,6 +19,7 @@ _REPORTED = 1000
 _REPLACEMENT = "\ufffd"
 
 _LESS, _AND = 'raw "<" in an attribute', 'raw "&", or an entity that is not defined'
+_BLANKS = "blanks before the XML declaration"
 
 _TOKEN = re.compile(
     r"<!--(?P<comment>.*?)-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>"
@@ -43,9 +44,9 @@ class Repair(NamedTuple):
     message: str
 
     @property
-    def escapes(self) -> str | None:
-        """The code of the finding that this settles by an escape, which loses nothing."""
-        return {_LESS: "IR104", _AND: "IR106"}.get(self.message)
+    def settles(self) -> str | None:
+        """The code of the finding that this settles where it loses nothing, as an escape does."""
+        return {_LESS: "IR104", _AND: "IR106", _BLANKS: "IR108"}.get(self.message)
 
 
 class _Open(NamedTuple):
@@ -140,9 +141,9 @@ class _Mender:
         declared = _DECLARATION.match(text)
         if declared is not None:
             if declared[1]:
-                self.report(declared.start(2), "blanks before the XML declaration")
+                self.report(declared.start(2), _BLANKS)
             # The text is handed on as UTF-8, the encoding may have been another.
-            out.append(declared[1] if declared[1] else '<?xml version="1.0"?>')
+            out.append(f'<?xml version="1.0"?>{declared[1]}')
             position = declared.end()
         rooted = False
         while position < len(text):
