@@ -161,6 +161,18 @@ def test_target_release(target: str, found: set[str]) -> None:
     assert codes(ADD, target=target) == found
 
 
+@pytest.mark.parametrize("version", [10, 11])
+def test_no_version_is_proposed_that_the_target_does_not_read(version: int) -> None:
+    text = ADD.replace('version="11"', f'version="{version}"')
+    (found,) = (row for row in ir.check(text.encode(), "2019.4") if row.code == "IR901")
+    assert (
+        f"IR version {version} came with OpenVINO {'2020.1' if version == 10 else '2022.1'}"
+        in (found.message)
+    )
+    assert "version 10" not in (found.hint or "")
+    assert "Model Optimizer" in (found.hint or "")
+
+
 def test_target_names_opsets_that_came_later() -> None:
     text = ADD.replace('type="Add" version="opset1"', 'type="Add" version="opset13"')
     assert codes(text, target="2023.1") == {"IR902"}

@@ -36,10 +36,18 @@ def rules(model: LooseModel, target: Release | None) -> Iterator[Note]:
     if target is None:
         return
     name = spelled(target)
-    if model.version == 11 and target < V11:
+    came = {10: release(known.RELEASES[1]), 11: V11}
+    since = came.get(model.version or 0)
+    if since is not None and target < since:
+        hint = "write the model as IR version 10"
+        if target < came[10]:
+            hint = (
+                "releases before it read versions 2 to 7, which nothing writes any more; convert "
+                "the original model with the Model Optimizer of that release"
+            )
         yield Note(
-            "IR901", f"IR version 11 came with OpenVINO {spelled(V11)}, the target is {name}",
-            model.root, None, "version", "write the model as IR version 10",
+            "IR901", f"IR version {model.version} came with OpenVINO {spelled(since)}, the target "
+            f"is {name}", model.root, None, "version", hint,
         )  # fmt: skip
     for node in model.nodes:
         yield from layer(node, target, name)
