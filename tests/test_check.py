@@ -173,6 +173,29 @@ def test_no_version_is_proposed_that_the_target_does_not_read(version: int) -> N
     assert "Model Optimizer" in (found.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("offset", "wrong"),
+    [
+        ("0 ", "ends in blanks"),
+        (" 0\n", "ends in blanks"),
+        ("-4", "is not within 0 to 2^63 - 1"),
+        (str(2**63), "is not within 0 to 2^63 - 1"),
+        (" 0", None),
+    ],
+)
+def test_an_offset_is_wrong_by_what_stands_there(offset: str, wrong: str | None) -> None:
+    text = ADD.replace('offset="0"', f'offset="{offset}"')
+    found = [row.message for row in ir.check(text.encode(), weights=BIN) if row.code == "IR501"]
+    assert [wrong in message for message in found] == [True] * (wrong is not None)
+    openvino = pytest.importorskip("openvino")
+    weights = openvino.Tensor(np.frombuffer(BIN, np.uint8))
+    if wrong is None:
+        openvino.Core().read_model(text.encode(), weights)
+    else:
+        with pytest.raises(RuntimeError):
+            openvino.Core().read_model(text.encode(), weights)
+
+
 def test_target_names_opsets_that_came_later() -> None:
     text = ADD.replace('type="Add" version="opset1"', 'type="Add" version="opset13"')
     assert codes(text, target="2023.1") == {"IR902"}

@@ -97,9 +97,11 @@ def shape_notes(node: LooseLayer) -> Iterator[Note]:
     for name in ("offset", "size"):
         text = node.data.get(name)
         if text is not None and whole(text) is None and text.strip().lstrip("+-").isdigit():
+            blank = whole(text.strip()) is not None
+            wrong = "ends in blanks" if blank else "is not within 0 to 2^63 - 1"
             yield Note(
-                "IR501", f"{name}={shown(text)} of a constant is not within 0 to 2^63 - 1",
-                node.data_element, node, name, "write the number of bytes",
+                "IR501", f"{name}={shown(text)} of a constant {wrong}", node.data_element, node,
+                name, f'write {name}="{text.strip()}"' if blank else "write the number of bytes",
             )  # fmt: skip
     shape = sizes(node)
     if shape is None:
