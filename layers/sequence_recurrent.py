@@ -99,10 +99,10 @@ class Recurrent(Op):
         return hidden
 
 
-def check_width(x: Array, w: Array) -> None:
-    """Refuse weights that do not take as many numbers at each step as there are."""
-    if x.shape[-1] != w.shape[-1]:
-        raise IRError(f"X has {x.shape[-1]} numbers at each step, W takes {w.shape[-1]}")
+def check_width(given: Size, taken: Size) -> None:
+    """Refuse weights that do not take as many numbers at each step as X has."""
+    if not compatible(given, taken):
+        raise IRError(f"X has {given} numbers at each step, W takes {taken}")
 
 
 class Cell(Recurrent):
@@ -119,6 +119,8 @@ class Cell(Recurrent):
             batch = merge(batch, size(state.shape, 0))
             hidden = merge(hidden, size(state.shape, 1))
         hidden = merge(hidden, size(r.shape, 1))
+        # OpenVINO reads such a layer, and refuses it when it compiles or runs it.
+        check_width(size(x.shape, 1), size(w.shape, 1))
         hidden = self.check_weights(hidden, 0, w.shape, r.shape, b.shape)
         return tuple(Tensor(kind, Shape((batch, self.hidden(hidden)))) for _ in states)
 
@@ -128,7 +130,7 @@ class Cell(Recurrent):
 
     def ran(self, x: Array, states: States, w: Array, r: Array, b: Array) -> States:
         """The states after the step."""
-        check_width(x, w)
+        check_width(x.shape[-1], w.shape[-1])
         return self.stepped(self.step(*(fractional(array) for array in (w, r, b))), x, states)
 
     def stepped(self, step: Step, x: Array, states: States) -> States:
@@ -173,6 +175,7 @@ class Along(Recurrent):
             ways = merge(ways, size(state.shape, 1))
         for tensor in weights:
             ways = merge(ways, size(tensor.shape, 0))
+        check_width(size(x.shape, 2), size(w.shape, 2))
         hidden = self.check_weights(hidden, 1, w.shape, r.shape, b.shape)
         steps = Shape((batch, ways, size(x.shape, 1), hidden))
         last = Tensor(kind, Shape((batch, ways, hidden)))
@@ -182,7 +185,7 @@ class Along(Recurrent):
         self, x: Array, states: States, lengths: Array, weights: Sequence[Array]
     ) -> tuple[Array, ...]:
         """All outputs of the steps, and the last states."""
-        check_width(x, weights[0])
+        check_width(x.shape[-1], weights[0].shape[-1])
         rows = []
         for way, backward in enumerate(self.backward()):
             step = self.step(*(fractional(array[way]) for array in weights))
@@ -370,7 +373,7 @@ class LSTMCellV1(LSTMCell):
         bias = np.zeros(len(w), w.dtype) if b is None else b
         weights = [self.ordered(fractional(array)) for array in (w, r, bias)]
         step = self.step(weights[0], weights[1], weights[2], None if p is None else fractional(p))
-        check_width(x, w)
+        check_width(x.shape[-1], w.shape[-1])
         return self.stepped(step, x, (initial_hidden_state, initial_cell_state))
 
     def ordered(self, weights: Array) -> Array:

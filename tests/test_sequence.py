@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from vinoir import ir
 from vinoir.layers import Op
 from vinoir.schemas import Array, Dim, IRError, Shape, Tensor
 
+USUAL = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}
 NUMBERS = np.random.default_rng(5)
 
 
@@ -143,6 +145,53 @@ def test_a_mask_of_more_columns_than_there_are_keys_is_refused() -> None:
     given = (make(2, 3, 4), make(2, 1, 4), make(2, 1, 6), make(3, 5))
     with pytest.raises(IRError, match="mask makes 5 scores of each query, there are 1"):
         made.run(*given)
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "gates"), [("RNN", 1, 1), ("GRU", 1, 3), ("LSTM", 2, 4)]
+)
+@pytest.mark.parametrize("along", [False, True])
+@pytest.mark.parametrize("width", [4, 7])
+def test_weights_take_what_x_has(
+    name: str, states: int, gates: int, along: bool, width: int
+) -> None:
+    """OpenVINO's CPU reads a layer whose W does not, and then refuses it."""
+    openvino = pytest.importorskip("openvino")
+    made = op(f"{name}{'Sequence' if along else 'Cell'}", 5 if along else 4 if states == 2 else 3,
+              hidden_size="3", activations=", ".join(USUAL[name]),
+              **({"direction": "forward"} if along else {}))  # fmt: skip
+    ways, sizes = ("1,", "2,5,4") if along else ("", "2,4")
+    rows = 3 * gates
+    shapes = [sizes, *[f"2,{ways}3"] * states, *["2"] * along]
+    shapes += [f"{ways}{rows},{width}", f"{ways}{rows},3", f"{ways}{rows}"]
+    net = ir.Builder("m")
+    given = [
+        net.parameter(f"x{i}", "i32" if shape == "2" else "f32", shape)
+        for i, shape in enumerate(shapes)
+    ]
+    count = states + along
+    tensors = [Tensor("f32", Shape.parse(sizes))] * count
+    net.result(net.add(made, None, given, outputs=tensors), name="y")
+    source = ir.dumps(net.model())[0]
+    weights = openvino.Tensor(openvino.Type.u8, openvino.Shape([0]))
+    arrays = [np.ones(Shape.parse(s).static, "i4" if s == "2" else "f4") for s in shapes]
+    model = openvino.Core().read_model(source, weights)
+    try:
+        openvino.Core().compile_model(model, "CPU")(arrays)
+        runs = True
+    except RuntimeError:
+        runs = False
+    said = [found.message for found in ir.check(source).errors]
+    assert runs is (width == 4)
+    assert not runs or not said
+    assert runs or "X has 4 numbers at each step, W takes 7" in said[0]
+    every = [Tensor("i32" if s == "2" else "f32", Shape.parse(s)) for s in shapes]
+    every[0] = Tensor("f32", Shape.parse(sizes[:-1] + "1..4"))
+    if width == 7:
+        with pytest.raises(IRError, match=r"X has 1\.\.4 numbers at each step, W takes 7"):
+            made.infer(*every)
+    else:
+        made.infer(*every)
 
 
 @pytest.mark.parametrize(
