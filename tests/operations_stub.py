@@ -1,18 +1,22 @@
-"""Makes ``ir/operations.pyi``, which tells type checkers and editors what ``ir.ops`` has.
+"""Makes what tells type checkers and editors which operations there are.
 
-Run it as ``python tests/operations_stub.py`` after changing an operation.
+That is ``ir/operations.pyi`` for ``ir.ops``, and the imports of ``layers/__init__.py``. Run it as
+``python tests/operations_stub.py`` after changing an operation.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from pathlib import Path
 
 from vinoir.ir import ops
 from vinoir.layers.base import Attribute, Op
+from vinoir.layers.registry import FILES
 
 STUB = Path(__file__).parents[1] / "ir" / "operations.pyi"
+CLASSES = Path(__file__).parents[1] / "layers" / "__init__.py"
 
 HEAD = '''\
 """What ``ir.ops`` has, for type checkers and editors; made by ``tests/operations_stub.py``."""
@@ -55,6 +59,35 @@ def stub() -> str:
     """The text of the stub."""
     parts = [HEAD, *(_method(name) for name in dir(ops)), "ops: Operations\n"]
     return "".join(parts)
+
+
+def classes() -> str:
+    """The text of ``layers/__init__.py``, with the classes as they are now."""
+    before, imports, rest = CLASSES.read_text("utf-8").partition("if TYPE_CHECKING:\n")
+    files = "".join(f"        {file},\n" for file in sorted(FILES))
+    found = {(op.__module__, op.__name__) for op in Op.registry.values() if op.is_standard}
+    rows = sorted(found, key=lambda row: (row[0], _in_order(row[1])))
+    lines = [_import(module.rpartition(".")[2], name) for module, name in rows]
+    after = rest[rest.index("\n__all__") :]
+    return f"{before}{imports}    from . import (\n{files}    )\n{''.join(lines)}{after}"
+
+
+def _in_order(name: str) -> tuple[bool, list[tuple[int, str]]]:
+    """What names are sorted by, as ruff does: capitals alone first, numbers by their size."""
+    parts = re.split(r"(\d+)", name.lower())
+    numbered = [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
+    return not name.isupper(), numbered
+
+
+def _import(file: str, name: str) -> str:
+    """One class, as ruff writes it."""
+    line = f"    from .{file} import {name} as {name}\n"
+    if len(line) <= 100:
+        return line
+    inner = f"        {name} as {name},"
+    if len(inner) > 99:
+        inner += "  # noqa: E501  # its name"
+    return f"    from .{file} import (\n{inner}\n    )\n"
 
 
 def _method(kind: str) -> str:
@@ -116,3 +149,4 @@ def _wrapped(text: str, first: str, following: str | None = None) -> str:
 
 if __name__ == "__main__":
     STUB.write_text(stub(), "utf-8")
+    CLASSES.write_text(classes(), "utf-8")

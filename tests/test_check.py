@@ -18,9 +18,12 @@ from vinoir.ir.checking import checker
 from vinoir.ir.checking.checker import GROUPS
 from vinoir.ir.checking.rules import port_maps
 from vinoir.ir.checking.rules.catalogue import RULES
+from vinoir.ir.checking.rules.known import RELEASES
 from vinoir.ir.checking.rules.loose import ATTRIBUTES, CHILDREN, NEEDED
 from vinoir.ir.document import BODIES, LAYER_ORDER
 from vinoir.ir.text import TOLERATED
+from vinoir.layers import Op
+from vinoir.layers.base import NEWEST
 from vinoir.schemas import UsageError
 from vinoir.schemas.document import Body, Edge, Layer, MapEntry, Net, Record
 
@@ -202,6 +205,13 @@ def test_target_names_opsets_that_came_later() -> None:
     assert codes(text, target="2023.2") == set()
     with pytest.raises(UsageError):
         ir.check(ADD.encode(), target="soon")
+
+
+def test_every_opset_came_with_a_release() -> None:
+    """What is asked of a target, and what ``convert`` says, goes by this list."""
+    named = {n for op in Op.registry.values() if op.is_standard for n in op.opset_numbers()}
+    assert named == RELEASES.keys(), "ir/checking/rules/known.py says which release brought it"
+    assert max(named) == NEWEST, "layers/base.py says which is the newest"
 
 
 def test_report_as_json() -> None:

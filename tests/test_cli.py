@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import VERBS, main
+from vinoir.layers import Op
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 DIGITS = str(SAMPLES / "digits.xml")
@@ -201,7 +202,8 @@ def test_weights_are_listed_and_exported(vinoir: Vinoir, tmp_path: Path) -> None
 
 def test_ops_tells_of_one_operation_and_of_all(vinoir: Vinoir) -> None:
     done = vinoir("ops", "maxpool")
-    assert done.out.count("in the XML") == 3
+    versions = [op for op in Op.registry.values() if op.xml_type == "MaxPool"]
+    assert done.out.count("in the XML") == len(versions) >= 3
     assert "floor, ceil, ceil_torch" in done.out
     rows = vinoir("ops", "--json").json["operations"]
     assert all(row["summary"].endswith((".", ":")) for row in rows)

@@ -25,6 +25,10 @@ def network(**options: Any) -> tuple[ir.Builder, ir.Output]:
     return net, net.parameter("x", "f32", "1,3,H,W")
 
 
+MAX_POOL = Op.newest("MaxPool")
+assert MAX_POOL is not None
+#: The newest MaxPool, as messages name it.
+POOL = f"MaxPool {MAX_POOL.version()}"
 NEWEST = {op.__name__ for kind in dir(ir.ops) if (op := Op.newest(kind)) is not None}
 CALLS = [call for call in calls.samples() if call.op in NEWEST]
 
@@ -69,6 +73,11 @@ def test_the_stub_is_current() -> None:
     assert operations_stub.stub() == shipped, "make it anew: python tests/operations_stub.py"
 
 
+def test_the_list_of_classes_is_current() -> None:
+    shipped = operations_stub.CLASSES.read_text("utf-8")
+    assert operations_stub.classes() == shipped, "make it anew: python tests/operations_stub.py"
+
+
 def test_the_same_choices_have_one_order() -> None:
     """Typing takes two such lists for equal: whichever came first would be printed for both."""
     orders: dict[frozenset[str], set[tuple[str, ...]]] = {}
@@ -94,7 +103,8 @@ def test_several_outputs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("opset", "version"), [(None, "opset14"), (13, "opset8"), (8, "opset8"), (7, "opset1")]
+    ("opset", "version"),
+    [(None, MAX_POOL.version()), (13, "opset8"), (8, "opset8"), (7, "opset1")],
 )
 def test_the_newest_version_that_the_opset_has(opset: int | None, version: str) -> None:
     _, x = network(opset=opset)
@@ -163,9 +173,9 @@ def test_an_output_of_a_model_that_was_read() -> None:
     ("call", "message"),
     [
         (lambda x: ir.ops.MaxPool(x, kernl=(2, 2), strides=(1, 1), name="pool2"),
-         r'layer "pool2" \(MaxPool opset14\): kernl is not an attribute of MaxPool-14, did you'),
+         rf'layer "pool2" \({POOL}\): kernl is not an attribute of {MAX_POOL.spec()}, did you'),
         (lambda x: ir.ops.MaxPool(x, kernel=2, strides=(1, 1)),
-         r'layer "MaxPool" \(MaxPool opset14\): kernel: 2 is one number'),
+         rf'layer "MaxPool" \({POOL}\): kernel: 2 is one number'),
         (lambda x: ir.ops.Add(x), r'layer "Add" \(Add opset1\): 1 inputs, Add-1 takes 2 \(a, b\)'),
         (lambda x: ir.ops.Add(x, x, x), r"\(Add\): 3 inputs, Add-1 takes a, b"),
         (lambda x: ir.ops.Add(x, {}), r"input 1 is {}, neither an output of a layer nor a value"),
@@ -173,7 +183,8 @@ def test_an_output_of_a_model_that_was_read() -> None:
         (lambda x: ir.ops.Add(b=x), "input b is given, a before it is not"),
         (lambda x: ir.ops.Add(x, network()[1]), 'input 1 is <layer 0 "x".*is in another graph'),
         (lambda x: x.builder.add("MaxPol", "opset1", [x]), "not known, did you mean MaxPool?"),
-        (lambda x: x.builder.add("MaxPool", "opset99", [x]), "MaxPool-14 is opset14"),
+        (lambda x: x.builder.add("MaxPool", "opset99", [x]),
+         f"{MAX_POOL.spec()} is {MAX_POOL.version()}"),
         (lambda x: x.builder.add("MaxPool", None, [x], name="p"),
          r'layer "p" \(MaxPool\): MaxPool needs a version'),
         (lambda x: x.builder.add("MaxPool", "opset1", [x], kernel=(2, 2), strides=(1, 1), axis=1),
