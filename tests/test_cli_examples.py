@@ -16,6 +16,7 @@ import click
 import pytest
 from cli_folder import fill_folder
 from vinoir.ir.cli import VERBS, cli, main
+from vinoir.ir.cli.documents import output_schema
 
 #: What examples end with that find something: a difference, findings under --strict.
 FINDING = dict.fromkeys(
@@ -142,6 +143,40 @@ def test_documents_fit_their_schema(words: str, capsys: pytest.CaptureFixture[st
     if verb == "run":
         # The comparison is in the document, where there is one.
         assert (document["comparison"] is None) == ("--expect" not in words)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "show model.xml loop.xml none.xml", "show model.xml old.xml --layers",
+        "check model.xml none.xml --jobs 2", "infer model.xml none.xml",
+        "run failing.xml model.xml", "bench model.xml model.xml --runs 1",
+        "simplify model.xml loop.xml --dry-run", "import model.onnx none.onnx --dry-run",
+        "show model.xml loop.xml --jobs 1 --max-seconds 1e-9",
+    ],
+)  # fmt: skip
+def test_lines_of_many_models_fit_the_schema_of_their_verb(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    verb = words.split()[0]
+    assert call([*words.split(), "--json"]) in (0, 1, 3, 5)
+    lines = [strict(line) for line in capsys.readouterr().out.splitlines()]
+    assert call(["schema", "output", verb]) == 0
+    schema = strict(capsys.readouterr().out)
+    for line in lines:
+        assert (line["schema_version"], line["verb"]) == (1, verb)
+        jsonschema.validate(line, schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(line | {"more": 1}, schema)
+
+
+def test_every_verb_over_many_models_has_lines_in_its_schema() -> None:
+    for verb, command in commands():
+        if any(option.name == "jobs" for option in command.params):
+            defined = output_schema(verb)["$defs"]
+            assert f"{verb.capitalize()}Line" in defined, verb
 
 
 def test_every_verb_that_prints_json_has_a_schema(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the verbs print as JSON: a model of each document, from which its schema is made."""
+"""What the verbs print as JSON: a model of each document and line, of which schemas are made."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 
 from ...schemas import UsageError
 from ..checking import Finding
+from ..fleet import State
 from .document_rows import (
     BeforeAfter,
     BenchLayer,
@@ -48,6 +49,25 @@ class Document(Part):
 
     schema_version: Literal[1]
     verb: str
+
+
+class Line(Document):
+    """What came of one model, where a verb is carried out for many."""
+
+    model: str
+    #: The verb with those options that change its answers.
+    what: str
+    #: Sizes and times of the files, or what their server says of them.
+    file: list[Any]
+    #: What the verb alone would exit with.
+    code: int
+    state: State
+    #: The document of this model, where the verb came as far as to print one.
+    result: Document | None
+    error: str | None
+    seconds: float
+    #: The seconds or bytes that were too few.
+    limit: float | None = None
 
 
 class ShowSummary(Document):
@@ -245,15 +265,57 @@ class OpsOlder(Document):
     layers: list[OlderRow]
 
 
-#: Each verb, to its documents.
+class ShowLine(Line):
+    """``show MODEL...``."""
+
+    result: ShowSummary | ShowLayers | ShowLayer | ShowTree | None
+
+
+class CheckLine(Line):
+    """``check MODEL... --jobs N``."""
+
+    result: Check | None
+
+
+class InferLine(Line):
+    """``infer MODEL...``."""
+
+    result: Infer | None
+
+
+class RunLine(Line):
+    """``run MODEL...``."""
+
+    result: Run | None
+
+
+class BenchLine(Line):
+    """``bench MODEL...``."""
+
+    result: Bench | None
+
+
+class SimplifyLine(Line):
+    """``simplify MODEL...``."""
+
+    result: Simplify | None
+
+
+class ImportLine(Line):
+    """``import MODEL.onnx...``."""
+
+    result: Import | None
+
+
+#: Each verb, to its documents and lines.
 DOCUMENTS: dict[str, Any] = {
-    "show": ShowSummary | ShowLayers | ShowLayer | ShowTree,
-    "check": Check,
+    "show": ShowSummary | ShowLayers | ShowLayer | ShowTree | ShowLine,
+    "check": Check | CheckLine,
     "explain": Explain,
-    "infer": Infer,
-    "run": Run,
-    "bench": Bench,
-    "simplify": Simplify,
+    "infer": Infer | InferLine,
+    "run": Run | RunLine,
+    "bench": Bench | BenchLine,
+    "simplify": Simplify | SimplifyLine,
     "diff": Diff,
     "compare": Compare,
     "reduce": Reduce,
@@ -263,7 +325,7 @@ DOCUMENTS: dict[str, Any] = {
     "compress": Operation,
     "convert": Operation,
     "weights": Weights,
-    "import": Import,
+    "import": Import | ImportLine,
     "ops": Ops | OpsOnnx | OpsOlder,
 }
 

@@ -39,7 +39,7 @@ from ..fleet import (
 )
 from ..storage import beside
 from .options import STDIN, limit_options, pairs
-from .output import note
+from .output import heading, note
 
 #: What names one file for one model cannot be given for many.
 FOR_ONE = ("weights", "save", "expect", "in_place", "onnx", "plot")
@@ -199,6 +199,7 @@ def _over_many(
     sweep = Sweep(
         work, models, jobs=jobs, dask=dask, journal=journal,
         max_memory=max_memory, max_seconds=max_seconds, targets=work.targets,
+        heading=heading(verb),
     )  # fmt: skip
     watch = Watch(sweep)
     for line in sweep:

@@ -92,8 +92,13 @@ def note(text: str) -> None:
 
 def print_json(verb: str, content: Mapping[str, Any]) -> None:
     """Print a verb's document as JSON, with the version of its form (``vinoir schema output``)."""
-    said = {"schema_version": SCHEMA_VERSION, "verb": verb}
+    said = heading(verb)
     say_json(said | {key: value for key, value in content.items() if key not in said})
+
+
+def heading(verb: str) -> dict[str, Any]:
+    """What each document of a verb says first, and each line where it is done to many models."""
+    return {"schema_version": SCHEMA_VERSION, "verb": verb}
 
 
 def say_json(content: Mapping[str, Any]) -> None:

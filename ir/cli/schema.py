@@ -24,7 +24,8 @@ from .output import say_json
 def schema_command(kind: str, name: str | None) -> None:
     """Print the XML Schema of IR v10/v11, or a JSON Schema.
 
-    json: of the operations' attributes; output: of what VERB prints with --json, or all verbs.
+    json: of the operations' attributes; output: of what VERB prints with --json, or all verbs:
+    of one model a document, of many a line for each, whose "result" is that document.
     """
     if kind == "output":
         from .documents import output_schema

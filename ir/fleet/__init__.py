@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .batches import run_over as run_over
     from .journal import Journal as Journal
     from .outcomes import Outcome as Outcome
+    from .outcomes import State as State
     from .predictor import Predictor as Predictor
     from .samples import files_of as files_of
     from .samples import is_image as is_image
@@ -32,7 +33,7 @@ face(
         "archiving": "read_arrays savable saved_names",
         "batches": "run_over",
         "journal": "Journal",
-        "outcomes": "Outcome",
+        "outcomes": "Outcome State",
         "predictor": "Predictor",
         "samples": "files_of is_image load_image",
         "selection": "folder_files is_pattern read_shard select",

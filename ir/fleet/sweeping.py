@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
 from os import PathLike
@@ -43,8 +43,11 @@ class Sweep:
         max_seconds: float | None = None,
         max_memory: int | None = None,
         targets: Callable[[str], str] | None = None,
+        heading: Mapping[str, Any] | None = None,
     ) -> None:
         self.models, self.targets = models, targets
+        #: What each line says besides.
+        self.heading = heading or {}
         self.what = name_of(function)
         self.journal = journal
         self.jobs = core_count() if jobs is None else jobs
@@ -93,7 +96,8 @@ class Sweep:
 
     def _line(self, model: str, file: list[Any], outcome: Outcome) -> dict[str, Any]:
         """The line of one model."""
-        line = {"model": model, "what": self.what, "file": file, **outcome.to_json()}
+        facts = {"model": model, **self.heading, "what": self.what, "file": file}
+        line = {**facts, **outcome.to_json()}
         if outcome.state in LIMITED:
             timed = outcome.state == "overtime"
             line["limit"] = self.max_seconds if timed else self.max_memory
