@@ -266,3 +266,47 @@ def test_ops_knows_what_packages_offer(call: Call) -> None:
     packages = {row["operation"]: row["package"] for row in rows}
     assert packages["Twice-1"] == "doubling"
     assert packages["MaxPool-14"] is None
+
+
+#: A type of an input, an array of a file, and what is run, or what is said.
+GIVEN: dict[str, tuple[str, Any, Any]] = {
+    "f64 of f32": ("f32", np.float64([0.1, -2, np.nan]), np.float32([0.1, -2, np.nan])),
+    "i64 of f32": ("f32", np.int64([1, -2, 3]), np.float32([1, -2, 3])),
+    "too large": ("f32", np.float64([1e300, 0, 0]), "has 1e+300, which f32 does not hold"),
+    "f32 of bf16": ("bf16", np.float32([1, -2.5, 0.1]), np.float32([1, -2.5, 0.10009765625])),
+    "as ml_dtypes saves it": (
+        "bf16", np.frombuffer(b"\x80\x3f\x20\xc0\x00\x00", "V2"), np.float32([1, -2.5, 0])
+    ),
+    "i8 of i4": ("i4", np.int8([-8, 0, 7]), np.int8([-8, 0, 7])),
+    "beyond i4": ("i4", np.int8([0, 8, 0]), "has 8, which i4 does not hold"),
+    "f32 of i32": ("i32", np.float32([1, -2, 0]), np.int32([1, -2, 0])),
+    "fractions of i32": ("i32", np.float32([1, 1.5, 0]), "has 1.5, which i32 does not hold"),
+    "u1 of boolean": ("boolean", np.uint8([1, 0, 1]), np.bool_([1, 0, 1])),
+    "no numbers": ("f32", np.complex64([1, 2, 3]), "no array of numbers or text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_files_have_the_types_that_numpy_has(name: str, call: Call) -> None:
+    kind, given_, wanted = GIVEN[name]
+    net = ir.Builder("m")
+    net.result(net.parameter("x", kind, "3"), name="y")
+    ir.write(net.model(), "m.xml")
+    np.save("x.npy", given_)
+    np.savez("x.npz", x=given_)
+    over = call("run", "m.xml", "-i", "x=x.npy", "--out", "out.jsonl", "--jobs", "1")
+    for words in (["-i", "x=x.npy"], ["-i", "x=x.npz"], ["-i", "x=x.npy", "--compiled"]):
+        code, _, err = call("run", "m.xml", *words, "--save", "out.npz", "--force")
+        if isinstance(wanted, str):
+            assert code == over[0] == 2
+            for said in (err, over[2]):
+                assert wanted in said
+                assert f"the input is {kind}; write the file with values of that type" in said
+                assert "astype" not in said
+            continue
+        assert code == over[0] == 0, err + over[2]
+        with np.load("out.npz") as content:
+            [found] = content.values()
+        np.testing.assert_array_equal(found.astype("f8"), wanted.astype("f8"))
+        np.save("again.npy", found)
+        assert call("run", "m.xml", "-i", "x=again.npy")[0] == 0, "what was saved is taken"

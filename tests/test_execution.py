@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from oracle import ask
@@ -100,6 +101,17 @@ def test_inputs_are_checked(digits: ir.Model, inputs: object, says: str) -> None
     with pytest.raises(ir.UsageError) as caught:
         ir.run(digits, inputs)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["bf16", "i4", "f8e5m2", "u2", "string", "f16", "boolean"])
+def test_the_hint_converts_an_array(kind: str) -> None:
+    net = ir.Builder()
+    net.result(net.parameter("x", kind, "2"), name="y")
+    model, array = net.model(), np.array([1, 0], "c8")
+    with pytest.raises(ir.UsageError) as caught:
+        ir.run(model, [array])
+    hint = str(caught.value.hint).removeprefix("convert it: ")
+    ir.run(model, [eval(hint, {"array": np.array([1, 0], "f4"), "ml_dtypes": ml_dtypes})])
 
 
 def test_a_long_chain_runs_without_recursion() -> None:

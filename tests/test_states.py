@@ -169,8 +169,10 @@ def test_what_is_no_state_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.npz").write_text("no zip")
     np.save(tmp_path / "one.npy", np.zeros(1))
     for name in ("text.npz", "one.npy", "none.npz"):
-        with pytest.raises(UsageError, match=name):
+        with pytest.raises(UsageError, match=name) as error:
             program.state.load(tmp_path / name)
+        assert "pickle" not in str(error.value)
+        assert ("it is no .npz, as save writes it" in str(error.value)) == (name != "none.npz")
 
 
 def test_a_value_of_no_declared_type_has_the_declared_shape() -> None:

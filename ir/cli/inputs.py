@@ -13,7 +13,7 @@ from ...schemas import Array, UsageError
 from ...schemas.numbers import random_of
 from ..document import Layer, Model, by_input, named_inputs
 from ..execution import fill, is_filling
-from ..fleet import files_of, is_image, load_image
+from ..fleet import as_input, files_of, is_image, load_image
 from .archive import load_arrays
 from .options import STDIN
 
@@ -62,13 +62,21 @@ def load(path: str, parameter: Layer, names: Sequence[str]) -> Array:
     except OSError as error:
         raise UsageError(f'{path} cannot be read (input "{names[0]}"): {error.strerror}') from None
     if not isinstance(content, dict):
-        return content
+        return _as_wanted(content, parameter, path, names)
     found = next((name for name in names if name in content), None)
     if found is None and len(content) != 1:
         raise UsageError(
             f'{path} has no array "{names[0]}"; it has {", ".join(content) or "none"}'
         )
-    return content[next(iter(content)) if found is None else found]
+    array = content[next(iter(content)) if found is None else found]
+    return _as_wanted(array, parameter, path, names)
+
+
+def _as_wanted(array: Array, parameter: Layer, path: str, names: Sequence[str]) -> Array:
+    """An array of a file in the type of its input."""
+    if parameter.op is None:
+        return array
+    return as_input(array, parameter.op.infer()[0].type, f'{path} (input "{names[0]}")')
 
 
 def _image(path: str, parameter: Layer) -> Array:

@@ -55,7 +55,7 @@ from ..inference import (
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
 from .decompression import halves, made_of_constants
-from .variables import State, Variables, keep, own_copies
+from .variables import State, Variables, how_to_convert, keep, own_copies
 
 #: Arrays for the inputs: by name or index, or in order.
 Inputs: TypeAlias = "Mapping[str, Any] | Mapping[int, Any] | Iterable[Any]"
@@ -536,7 +536,7 @@ def _checked(parameter: Layer, name: str, value: Any, graph: Graph) -> Array:
         if not (plain or text or older):
             raise UsageError(
                 f'input "{name}" is {wanted.type}, the array is {array.dtype}',
-                hint=f"convert it: array.astype({wanted.type.dtype.name!r})",
+                hint=how_to_convert(wanted.type),
             )
         try:
             array = array.astype(wanted.type.dtype)

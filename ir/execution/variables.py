@@ -123,11 +123,13 @@ class Variables(Shown, dict[str, Array]):
         try:
             file = np.load(path, allow_pickle=False)
             if not isinstance(file, np.lib.npyio.NpzFile):
-                raise ValueError("it is no .npz")
+                raise ValueError("it is no .npz, as save writes it")
             with file:
                 values = dict(file)
         except (OSError, ValueError, EOFError, BadZipFile) as error:
-            raise UsageError(f"{path} cannot be read: {error}") from None
+            # What NumPy does not know it takes for pickled, and tells how to run it.
+            why = "it is no .npz, as save writes it" if "pickle" in str(error) else error
+            raise UsageError(f"{path} cannot be read: {why}") from None
         found = {name: self._checked(name, self._read(name, one)) for name, one in values.items()}
         self.clear()
         super().update(found)
@@ -147,7 +149,7 @@ class Variables(Shown, dict[str, Array]):
         if array.dtype not in allowed:
             raise UsageError(
                 f'variable "{name}" is {wanted.type}, the array is {array.dtype}',
-                hint=f"convert it: array.astype({wanted.type.dtype.name!r})",
+                hint=how_to_convert(wanted.type),
             )
         return array
 
@@ -226,6 +228,14 @@ def own_copies(arrays: Iterable[Array], lent: Iterable[Array]) -> list[Array]:
         owners.add(id(owner_of(array)))
         found.append(array)
     return found
+
+
+def how_to_convert(kind: ElementType) -> str:
+    """What makes an array one of an element type: a hint."""
+    spelled = repr("T" if kind is ElementType.STRING else kind.dtype.name)
+    if kind.dtype.type.__module__ == "ml_dtypes":
+        spelled = f"ml_dtypes.{kind.dtype.name}"  # NumPy does not know it by its name
+    return f"convert it: array.astype({spelled})"
 
 
 def _is_numpys(dtype: np.dtype[Any]) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .outcomes import Outcome as Outcome
     from .outcomes import State as State
     from .predictor import Predictor as Predictor
+    from .samples import as_input as as_input
     from .samples import files_of as files_of
     from .samples import is_image as is_image
     from .samples import load_image as load_image
@@ -35,7 +36,7 @@ face(
         "journal": "Journal",
         "outcomes": "Outcome State",
         "predictor": "Predictor",
-        "samples": "files_of is_image load_image",
+        "samples": "as_input files_of is_image load_image",
         "selection": "folder_files is_pattern read_shard select",
         "sweeping": "Sweep sweep",
         "targets": "Targets targets_of",

@@ -42,7 +42,9 @@ class Batch:
     def __call__(self, files: Mapping[str, str]) -> dict[str, Any]:
         """The outputs for the files of one call."""
         arrays = {
-            name: self.predictor.image(path, name) if is_image(path) else load(path, name)
+            name: self.predictor.image(path, name)
+            if is_image(path)
+            else self.predictor.fitted(load(path, name), path, name)
             for name, path in files.items()
         }
         found = self.predictor(arrays)

@@ -24,13 +24,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...schemas import Array, Dim, Shape, UnreadableError, UsageError, Where
+from ...schemas import Array, Dim, ElementType, Shape, UnreadableError, UsageError, Where
 from ..document import Model, named_inputs, output_keys, output_names
 from ..engine import Program, shared_weights
 from ..files import find_pair, read
 from ..inference import infer
 from ..storage import Path, Weights, identity, is_url
-from .samples import load_image
+from .samples import as_input, load_image
 
 #: Programs that a process keeps, by what they were made of.
 KEPT = 4
@@ -209,15 +209,25 @@ class Predictor:
 
     def image(self, path: str, name: str) -> Array:
         """An image as the input of a name takes it."""
-        place = next((at for at, names in enumerate(self.inputs) if name in names), None)
-        if place is None:
-            known = ", ".join(names[0] for names in self.inputs)
-            raise UsageError(f'no input is named "{name}"; there are {known}')
+        place = self._place(name)
         bounds = self._shapes[place]
         shape = None if bounds is None else [
             least if least == most else Dim(least, most) for least, most in bounds
         ]  # fmt: skip
         return load_image(path, name, shape, self._kinds[place])
+
+    def fitted(self, array: Array, path: str, name: str) -> Array:
+        """An array of a file as the input of a name takes it."""
+        kind = ElementType.of(self._kinds[self._place(name)])
+        return as_input(array, kind, f'{path} (input "{name}")')
+
+    def _place(self, name: str) -> int:
+        """Which of the inputs has a name."""
+        for place, names in enumerate(self.inputs):
+            if name in names:
+                return place
+        known = ", ".join(names[0] for names in self.inputs)
+        raise UsageError(f'no input is named "{name}"; there are {known}')
 
     def _by_place(self, given: Mapping[str, Any]) -> list[Array]:
         """The arrays in the order of the inputs; a table may have columns beside them."""

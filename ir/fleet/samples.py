@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...schemas import Array, Size, UnreadableError, UsageError
+from ...schemas import Array, ElementType, IRError, Size, UnreadableError, UsageError
+from ..document import array_of
 from ..optional import optional
 from .folders import files_like
 from .selection import by_number
@@ -22,6 +23,19 @@ _ARRAYS = frozenset({".npy", ".npz"})
 def is_image(path: str) -> bool:
     """Whether a file is taken for an image, by its ending."""
     return Path(path).suffix.lower() in _IMAGES
+
+
+def as_input(array: Array, kind: ElementType, where: str) -> Array:
+    """An array of a file in the type of its input, if that holds it: files know few types."""
+    if kind.is_dynamic or array.dtype == kind.dtype or array.dtype.kind in "SUT":
+        return array
+    if kind is ElementType.BF16 and array.dtype == np.dtype("V2"):
+        array = array.view(kind.dtype)  # as NumPy writes what it has no name for
+    try:
+        return array_of(array, kind, where)
+    except UsageError as error:
+        hint = f"the input is {kind}; write the file with values of that type"
+        raise UsageError(error.message, hint=hint) from None
 
 
 def samples_in(folder: str) -> list[str]:
