@@ -332,6 +332,9 @@ def completed(
         ("vinoir run --color a", ["auto", "always"]),
         ("vinoir ops maxp", ["MaxPool"]),
         ("vinoir weights e", ["export"]),
+        (f"vinoir show {DIGITS} --layer=po", ["pool1", "pool2"]),
+        ("vinoir explain ir31", ["IR311", "IR312", "IR313", "IR314", "IR315", "IR316"]),
+        ("vinoir schema output si", ["simplify"]),
     ],
 )
 def test_verbs_options_and_layers_are_completed(
@@ -341,6 +344,54 @@ def test_verbs_options_and_layers_are_completed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert completed(words, len(words.split()) - 1, capsys, monkeypatch) == found
+
+
+TYPED = {
+    "--layer __module.conv1/aten::s": ["--layer", "__module.conv1/aten::softmax"],
+    "--layer __module.conv1/": ["--layer", "__module.conv1/aten::softmax"],
+    "--layer=__module.conv1/aten:": ["--layer=__module.conv1/aten::softmax"],
+    "--layer r": ["--layer", "r e l u"],
+    "--layer r\\ e": ["--layer", "r e l u"],
+    "--layer 'r e": ["--layer", "r e l u"],
+    "--layer '__module.conv1/aten::": ["--layer", "__module.conv1/aten::softmax"],
+    "--layer $": ["--layer", "$(a=b)@c"],
+    "--layer \\$\\(a=b": ["--layer", "$(a=b)@c"],
+}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_bash_writes_names_whatever_is_in_them(typed: str, tmp_path: Path) -> None:
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "1,2")
+    for kind, name in (("Sigmoid", "r e l u"), ("Tanh", "$(a=b)@c")):
+        x = net.add(kind, "opset1", [x], name=name)
+    net.result(net.add("SoftMax", "opset8", [x], name="__module.conv1/aten::softmax"), name="y")
+    ir.write(net.model(), tmp_path / "m.xml")
+    run = f'{sys.executable} -m vinoir.ir "$@"'
+    (tmp_path / "vinoir").write_text(
+        f'#!/bin/bash\n[ "$_VINOIR_COMPLETE" ] && exec {run}\n'
+        'printf "%s\\n" "$@" > taken.part; mv taken.part taken\n'
+    )
+    (tmp_path / "vinoir").chmod(0o755)
+    done = subprocess.run([*VINOIR, "completion", "bash"], capture_output=True, check=True,
+                          env=environment())  # fmt: skip
+    (tmp_path / "script").write_bytes(done.stdout)
+    pid, line = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+        words = ["bash", "--norc", "--noprofile", "-i"]
+        os.execvpe("bash", words, environment(PATH=path, TERM="dumb"))
+    try:
+        os.write(line, f". ./script\nvinoir show m.xml {typed}\t\n".encode())
+        until = time.monotonic() + 30
+        while not (tmp_path / "taken").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert (tmp_path / "taken").read_text().splitlines() == ["show", "m.xml", *TYPED[typed]]
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(line)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -24,6 +24,8 @@ from .output import note
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+#: What a shell sets where it wants to know how a line may go on.
+COMPLETE = "_VINOIR_COMPLETE"
 #: Verb, the module that has it, and what it does; in the order of the help page.
 VERBS: dict[str, tuple[str, str]] = {
     "show": ("show", "Tell what is in a model: inputs, outputs, layers, weights."),
@@ -131,6 +133,8 @@ def main(args: list[str] | None = None) -> None:
     """Run the command line, and leave the process with its exit code."""
     words = sys.argv[1:] if args is None else args
     begin()
+    if COMPLETE in os.environ:
+        from . import completion  # noqa: F401  # what it has for Bash
     code: Any = 0
     try:
         code = cli.main(words, prog_name="vinoir", standalone_mode=False)

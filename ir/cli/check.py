@@ -268,7 +268,9 @@ def _mend(
 
 
 @verb("explain", "explain IR203", "explain")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=lambda ctx, param, text: [
+    code for code in RULES if code.startswith(text.upper())
+])  # fmt: skip
 @format_option()
 def explain_command(code: str | None, format_: str) -> None:
     """Tell what a finding's CODE means, what OpenVINO does, and how it looks wrong and right."""

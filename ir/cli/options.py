@@ -215,7 +215,8 @@ def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
     # The option that still has no value keeps click from seeing the model behind it.
     words = split_arg_string(os.environ.get("COMP_WORDS", ""))
-    paths = filter(None, [ctx.params.get("model"), *words])
+    given = ctx.params.get("model") or ()
+    paths = [*((given,) if isinstance(given, str) else given), *words]
     path = next((path for path in paths if path.endswith(".xml") and os.path.isfile(path)), None)
     if path is None:
         return []

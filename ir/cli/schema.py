@@ -12,6 +12,13 @@ from .options import verb
 from .output import say_json
 
 
+def _verbs(ctx: click.Context, param: click.Parameter, text: str) -> list[str]:
+    """Verbs with documents that begin so, for the shell."""
+    from .documents import DOCUMENTS
+
+    return [name for name in DOCUMENTS if name.startswith(text)]
+
+
 @verb(
     "schema",
     "schema xsd > ir.xsd",
@@ -20,7 +27,7 @@ from .output import say_json
     "schema output show",
 )
 @click.argument("kind", type=click.Choice(["xsd", "json", "output"]))
-@click.argument("name", metavar="[VERB]", required=False)
+@click.argument("name", metavar="[VERB]", required=False, shell_complete=_verbs)
 def schema_command(kind: str, name: str | None) -> None:
     """Print the XML Schema of IR v10/v11, or a JSON Schema.
 
