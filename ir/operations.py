@@ -26,7 +26,7 @@ class Operations:
     """Every operation as a function; each is made when it is first asked for."""
 
     def __getattr__(self, name: str) -> Callable[..., Output]:
-        if name not in self.__dir__():
+        if not _is_known(name):
             import difflib
 
             near = difflib.get_close_matches(name, self.__dir__(), 1)
@@ -53,6 +53,13 @@ def _base() -> Any:
     return base
 
 
+def _is_known(kind: str) -> bool:
+    """Whether there is an operation of a type, in an installed package if not here."""
+    if kind not in dir(ops) and not kind.startswith("_"):
+        _base().Op.find(kind, "extension")  # imports what packages offer
+    return kind in dir(ops)
+
+
 def _function(kind: str) -> Callable[..., Output]:
     """The function that adds a layer of a type."""
 
@@ -65,7 +72,9 @@ def _function(kind: str) -> Callable[..., Output]:
             if op is None:
                 raise UsageError(f"{kind} is not in opset{builder.opset} or before")
             feeds = _feeds(op, inputs, given)
-            return builder.add(kind, op.version(), feeds, name=name, data=given)
+            others = not op.is_standard and sorted(op.also)
+            version = others[0] if others else op.version()
+            return builder.add(kind, version, feeds, name=name, data=given)
 
     newest = _base().Op.newest(kind)
     call.__name__, call.__qualname__, call.__doc__ = kind, f"ops.{kind}", newest.__doc__

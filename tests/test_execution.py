@@ -103,6 +103,21 @@ def test_inputs_are_checked(digits: ir.Model, inputs: object, says: str) -> None
     assert says in str(caught.value)
 
 
+@pytest.mark.parametrize("shape", ["4", "1,4", "2,4", "?,?", "..."])
+def test_one_array_is_that_of_a_single_input(shape: str) -> None:
+    """As OpenVINO takes it; with several inputs an array is still none of them."""
+    net = ir.Builder()
+    x = net.parameter("x", "f32", shape)
+    net.result(net.add("ReLU", "opset1", [x]), name="y")
+    sizes = {"?,?": (1, 4), "...": (1, 4)}.get(shape) or tuple(map(int, shape.split(",")))
+    given = np.float32(np.arange(-2, np.prod(sizes) - 2)).reshape(sizes)
+    for found in (ir.run(net.model(), given), ir.compile(net.model())(given)):
+        np.testing.assert_array_equal(found["y"], given.clip(0))
+    net.result(net.add("ReLU", "opset1", [net.parameter("more", "f32", shape)]), name="z")
+    with pytest.raises(ir.UsageError):
+        ir.run(net.model(), given)
+
+
 @pytest.mark.parametrize("kind", ["bf16", "i4", "f8e5m2", "u2", "string", "f16", "boolean"])
 def test_the_hint_converts_an_array(kind: str) -> None:
     net = ir.Builder()
@@ -183,7 +198,7 @@ def test_outputs_larger_than_the_machine_are_refused(
     ("given", "message"),
     [
         (3, r"of the type int, not arrays .*put a single array into a list"),
-        (np.zeros((2, 3), "f4"), r"input 1 is asked for, the model has 1 \(put a single array"),
+        (np.zeros((1, 2, 3), "f4"), r"has the shape 2,3, the array \(1, 2, 3\)"),
         ([[["a", "b", "c"]] * 2], r'input "x" is f32, what is given is not: could not convert'),
         ([[[1, 2], [3]]], r'input "x" is no array: '),
         ([None], r'input "x" is f32, the array is object'),

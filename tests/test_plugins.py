@@ -57,6 +57,19 @@ def test_an_installed_package_brings_its_operations() -> None:
     np.testing.assert_array_equal(ir.run(net.model(), [given])["y"], 2 * given)
 
 
+@pytest.mark.usefixtures("_installed")
+def test_an_installed_operation_is_called_as_any_other() -> None:
+    assert not hasattr(ir.ops, "Twise")
+    net = ir.Builder()
+    made = ir.ops.Twice(net.parameter("x", "f32", "3"), name="two")  # type: ignore[attr-defined]
+    net.result(made, name="y")
+    assert (made.layer.version, made.layer.name) == ("extension", "two")
+    assert "Twice" in dir(ir.ops)
+    del ir.ops.Twice  # type: ignore[attr-defined]  # which it keeps
+    given = np.array([1, 2, 3], "f4")
+    np.testing.assert_array_equal(ir.run(net.model(), [given])["y"], 2 * given)
+
+
 @pytest.fixture
 def _imported(
     text: str, key: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from vinoir import ir
+from vinoir.ir.cli import main
 from vinoir.schemas import ElementType, IRError, UsageError
 
 
@@ -71,6 +74,19 @@ def test_a_wrong_state_is_refused(
             give()
         assert said in str(error.value)
     assert program.state["count"] == [2]
+
+
+def test_show_names_variables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ir.write(counter(), tmp_path / "m.xml")
+    with pytest.raises(SystemExit):
+        main(["show", str(tmp_path / "m.xml")])
+    assert re.search(
+        r"variables\n +name +type +shape\n +count +f32 +\[1\]\n", capsys.readouterr().out
+    )
+    with pytest.raises(SystemExit):
+        main(["show", str(tmp_path / "m.xml"), "--json"])
+    rows = json.loads(capsys.readouterr().out)["variables"]
+    assert rows == [{"name": "count", "type": "f32", "shape": "[1]"}]
 
 
 def test_a_default_is_looked_at_as_any_value() -> None:

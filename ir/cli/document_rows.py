@@ -32,6 +32,14 @@ class End(Part):
     layout: str | None
 
 
+class VariableRow(Part):
+    """A variable, as what reads or assigns it declares it."""
+
+    name: str
+    type: str
+    shape: str
+
+
 class Held(Part):
     """Constants of one element type."""
 

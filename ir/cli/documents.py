@@ -40,6 +40,7 @@ from .document_rows import (
     ShownLayer,
     StepRow,
     TimedLayer,
+    VariableRow,
     WholeLayer,
 )
 
@@ -79,6 +80,7 @@ class ShowSummary(Document):
     path: str | None
     inputs: list[End]
     outputs: list[End]
+    variables: list[VariableRow]
     layer_count: int
     depth: int | None
     parameters: int

@@ -22,6 +22,7 @@ from ..display import (
     summary,
 )
 from ..document import Graph, Layer, Model
+from ..execution import Variables
 from .fleet import over_many
 from .older import print_remarks
 from .options import (
@@ -113,6 +114,10 @@ def summary_facts(model: Model, sort: str | None = None) -> dict[str, Any]:
         if sort == "bytes":
             raise UsageError("operations have no bytes", hint="--layers --sort bytes")
         facts["layers"] = {k: facts["layers"][k] for k in sorted(facts["layers"], key=keys[sort])}
+    facts["variables"] = [
+        {"name": name, "type": str(one.type), "shape": shape_text(one.shape)}
+        for name, one in Variables(model).declared.items()
+    ]
     facts["precisions"] = precisions(model)
     facts["rt_info"] = dict(flattened(model.rt_info, names=True))
     return facts
@@ -138,9 +143,9 @@ def print_summary(facts: dict[str, Any]) -> None:
         ]
     )
     click.echo()
-    for what in ("inputs", "outputs"):
+    for what in ("inputs", "outputs", *(["variables"] if facts["variables"] else [])):
         shown = [key for key in ("name", "type", "shape", "layout")
-                 if key != "layout" or any(row["layout"] for row in facts[what])]  # fmt: skip
+                 if key != "layout" or any(row.get("layout") for row in facts[what])]  # fmt: skip
         rows = [[row[key] or "" for key in shown] for row in facts[what]]
         print_table(what, shown, rows)
     costly = ["MACs", "share"] if work else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ...schemas import UsageError
 from .graph import Graph
@@ -101,10 +101,13 @@ def by_input(
 ) -> dict[int, T]:
     """What the caller gives for inputs, by the ids of their layers.
 
-    Keys may be layer names, tensor names or indices; without keys the order is the model's.
+    Keys may be layer names, tensor names or indices; without keys the order is the model's. An
+    array is that of a single input.
     """
     if given is None:
         return {}
+    if hasattr(given, "dtype") and len(graph.parameters) == 1:
+        given = [cast("T", given)]
     if not isinstance(given, Iterable):
         raise UsageError(
             f"inputs are of the type {type(given).__name__}, not arrays by name or in order",
