@@ -134,7 +134,7 @@ def main(args: list[str] | None = None) -> None:
     words = sys.argv[1:] if args is None else args
     begin()
     if COMPLETE in os.environ:
-        from . import completion  # noqa: F401  # what it has for Bash
+        from . import bash  # noqa: F401  # what it completes is asked for there
     code: Any = 0
     try:
         code = cli.main(words, prog_name="vinoir", standalone_mode=False)
