@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...schemas import Array, ElementType, IRError, Size, UnreadableError, UsageError
+from ...schemas import Array, ElementType, Size, UnreadableError, UsageError
 from ..document import array_of
 from ..optional import optional
 from .folders import files_like
