@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from .weights import blocks as blocks
     from .weights import digest_of as digest_of
     from .weights import identity as identity
+    from .weights import let_go as let_go
+    from .weights import map_of as map_of
     from .weights import open_regular as open_regular
+    from .weights import parts as parts
     from .weights import same_bytes as same_bytes
     from .weights import sample_of as sample_of
 
@@ -38,7 +41,8 @@ face(
         "places": "beside is_url",
         "remote": "fetch list_urls url_mark urls_in",
         "weights": (
-            "WHOLE Path Weights blocks digest_of identity open_regular same_bytes sample_of"
+            "WHOLE Path Weights blocks digest_of identity let_go map_of open_regular parts "
+            "same_bytes sample_of"
         ),
         "one_file": "refuse_special unwritable whole",
     },

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import mmap
 import os
 import pickle
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from math import prod
 from os import PathLike
 from typing import Any, SupportsIndex, TypeAlias
 from weakref import WeakSet
@@ -228,20 +230,44 @@ def blocks(flat: NDArray[Any]) -> Iterator[NDArray[Any]]:
             let_go(block)
 
 
+def parts(shape: Sequence[int]) -> Iterator[tuple[int | slice, ...]]:
+    """Indices of the parts of an array in order, together all of it; none is larger than a block.
+
+    Unlike ``blocks``, for arrays that lie in any order, and several of one shape side by side.
+    """
+    axis, size = 0, prod(shape[1:])
+    while size > _BLOCK:
+        axis += 1
+        size = prod(shape[axis + 1 :])
+    if not shape:
+        yield ()
+        return
+    step = max(1, _BLOCK // max(1, size))
+    for outer in itertools.product(*map(range, shape[:axis])):
+        for start in range(0, shape[axis], step):
+            yield *outer, slice(start, start + step)
+
+
+def map_of(piece: NDArray[Any]) -> mmap.mmap | None:
+    """The mapped file that bytes lie in, where nobody can have written; else None."""
+    base: Any = piece
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return None
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return base if isinstance(base, mmap.mmap) else None
+
+
 def let_go(piece: NDArray[Any]) -> None:
     """Drop the pages of a mapped file that bytes lie in; nothing, if they lie elsewhere.
 
     What is looked at again is read again; so only where nobody can have written.
     """
-    base: Any = piece
-    while isinstance(base, np.ndarray):
-        if base.flags.writeable:
-            return
-        base = base.base
-    if isinstance(base, memoryview):
-        base = base.obj
-    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        base.madvise(mmap.MADV_DONTNEED)
+    mapped = map_of(piece)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def identity(status: os.stat_result) -> tuple[int, ...]:

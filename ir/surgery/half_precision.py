@@ -69,6 +69,7 @@ def compress(model: ModelLike, *, keep: str | None = None) -> Operated:
     quantized = next((layer for layer in work.everywhere() if _quantizes(layer)), None)
     if quantized is not None:
         report.note("kept", "the model is quantized: all constants stay", quantized)
+    values: list[Array] = []
     with Scratch() as scratch:
         for graph in _graphs(work) if quantized is None else ():
             sensitive = _upstream_of_shapes(graph)
@@ -84,9 +85,9 @@ def compress(model: ModelLike, *, keep: str | None = None) -> Operated:
                 if reason is not None:
                     report.note("kept", reason, layer)
                     continue
-                scratch.add(layer.value, np.dtype(np.float16), _to_half)
+                flat, half = layer.value.reshape(-1), np.dtype(np.float16)
+                values.append(scratch.put(layer.sizes, half, map(_to_half, blocks(flat))))
                 chosen.append((graph, layer))
-        values = scratch.values()
     made: dict[int, list[tuple[Layer, Layer]]] = {}
     for (graph, layer), value in zip(chosen, values, strict=True):
         said = f"f16 for {layer.element_type}{list(layer.sizes)}"
@@ -105,16 +106,17 @@ def decompress(model: ModelLike) -> Operated:
     work, report = deepcopy(opened(model)), Surgery("decompress")
     before = size_of(work)
     chosen: list[tuple[Graph, Layer, Layer, ElementType]] = []
+    values: list[Array] = []
     with Scratch() as scratch:
         for graph in _graphs(work):
             for layer in graph.layers:
                 constant = _compressed(graph, layer)
                 if constant is not None:
                     kind = ElementType.parse(layer.data["destination_type"])
-                    dtype = kind.dtype
-                    scratch.add(constant.value, dtype, lambda block, to=dtype: block.astype(to))  # type: ignore[misc]  # the default is a type
+                    # Each block in the type that it is put in as.
+                    flat = constant.value.reshape(-1)
+                    values.append(scratch.put(constant.sizes, kind.dtype, blocks(flat)))
                     chosen.append((graph, layer, constant, kind))
-        values = scratch.values()
     gone: dict[int, list[Layer]] = {}
     shared: list[tuple[Graph, Layer]] = []
     for (graph, layer, constant, kind), value in zip(chosen, values, strict=True):

@@ -8,14 +8,19 @@ bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from math import prod
 
 import numpy as np
 
+from ....layers.base import Op
 from ....layers.casting import as_computed, computing
+from ....layers.elementwise import Broadcasting, Unary
 from ....layers.memory import run_within_memory
 from ....schemas import Array, ElementType
 from ...document import Layer
+from ...storage import let_go, parts
+from ..scratch import LARGE
 from .rewriter import LAYER_BYTES, Rewriter, Rule, Value
 
 _TYPES = frozenset(
@@ -157,9 +162,35 @@ def _values(net: Rewriter, layer: Layer, used: list[Value]) -> list[Array] | Non
 def _run(net: Rewriter, layer: Layer, used: list[Value], arrays: list[Array]) -> list[Array]:
     op = layer.op
     assert op is not None
-    with np.errstate(all="ignore"):
-        made = run_within_memory(computing(op), *map(as_computed, arrays))
-        return [np.asarray(made[one[1]]).astype(net.kind(one).dtype, copy=False) for one in used]
+    op, types = computing(op), [net.kind(one).dtype for one in used]
+
+    def made(given: Iterable[Array]) -> list[Array]:
+        with np.errstate(all="ignore"):
+            found = run_within_memory(op, *map(as_computed, given))
+            return [
+                np.asarray(found[index]).astype(dtype, copy=False)
+                for (_, index), dtype in zip(used, types, strict=True)
+            ]
+
+    if not _is_by_elements(op):
+        return made(arrays)
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    if prod(shape) * types[0].itemsize < LARGE:
+        return made(arrays)
+    wide = [np.broadcast_to(array, shape) for array in arrays]
+
+    def pieces() -> Iterator[Array]:
+        for index in parts(shape):
+            yield made(array[index] for array in wide)[0]
+            for array in arrays:
+                let_go(array)
+
+    return [net.scratch.put(shape, types[0], pieces())]
+
+
+def _is_by_elements(op: Op) -> bool:
+    """Whether an operation computes each element from those in the same place, as NumPy does."""
+    return isinstance(op, Unary) or (isinstance(op, Broadcasting) and op.auto_broadcast == "numpy")
 
 
 def _is_summed(net: Rewriter, used: list[Value]) -> bool:

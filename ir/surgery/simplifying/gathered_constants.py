@@ -81,7 +81,7 @@ def _transposed(net: Rewriter, data: Value, order: list[int]) -> Value | None:
     array = net.known(data) if layer.is_constant else None
     if array is None:
         return None
-    return net.constant(np.ascontiguousarray(array.transpose(order)), net.kind(data), layer)
+    return net.constant(array.transpose(order), net.kind(data), layer)
 
 
 def _cut(net: Rewriter, value: Value, layer: Layer, at: int, rank: int) -> tuple[int, ...] | None:

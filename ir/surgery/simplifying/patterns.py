@@ -9,6 +9,8 @@ import numpy as np
 
 from ....schemas import Array, Dim, ElementType, Shape, Tensor
 from ...document import Layer
+from ...storage import let_go, parts
+from ..scratch import LARGE
 from .rewriter import Rewriter, Value
 
 #: Types of which arithmetic with constants is done beforehand.
@@ -277,4 +279,11 @@ def holds(kind: ElementType, number: float) -> bool:
 
 def is_plain(array: Array) -> bool:
     """Whether an array holds finite real numbers."""
-    return array.dtype.kind == "f" and bool(np.isfinite(array).all())
+    if array.dtype.kind != "f":
+        return False
+    for index in parts(array.shape):
+        if not np.isfinite(array[index]).all():
+            return False
+        if array.nbytes >= LARGE:
+            let_go(array)
+    return True

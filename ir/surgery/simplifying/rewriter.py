@@ -16,6 +16,7 @@ import numpy as np
 
 from ....schemas import Array, ElementType, Shape, Tensor
 from ...document import SINKS, FreeNames, Graph, Layer, Port
+from ..scratch import Scratch
 
 if TYPE_CHECKING:
     from ....layers.base import Op
@@ -66,10 +67,13 @@ class Rewriter:
         tensors: Mapping[int, tuple[Tensor, ...]],
         order: Sequence[Layer],
         places: Counter[str | None],
+        scratch: Scratch,
         spare: int = 0,
         tight: bool = False,
     ) -> None:
         self.graph = graph
+        #: Where large constants are made.
+        self.scratch = scratch
         #: Bytes by which constants may still grow.
         self.spare = spare
         #: Whether they are all there is: what one constant takes must be left in the end.
@@ -240,7 +244,10 @@ class Rewriter:
     def constant(self, value: Any, kind: ElementType, like: Layer) -> Value:
         """A new constant, named after a layer."""
         layer = Layer("Const", "opset1", self._free(like.name))
-        layer.set_value(np.asarray(value), kind)
+        array = np.asarray(value)
+        if array.dtype == kind.dtype and kind.bits >= 8:
+            array = self.scratch.keep(array)
+        layer.set_value(array, kind)
         array = layer.value
         small = array if array.size <= _SMALL else None
         self._take(layer, [], (Tensor(kind, Shape(array.shape), small),))

@@ -5,10 +5,13 @@ With a bias, (f(x, w) + b) * c → f(x, w * c) + b * c; c is a number, or one fo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ....schemas import Array
 from ...document import Layer, is_on
+from ...storage import let_go, parts
 from .patterns import REALS, broadcasts, fall_short, fits_into, fuse, is_plain, made_by
 from .rewriter import Rewriter, Rule, Value
 
@@ -59,7 +62,7 @@ def scale_outputs(
     weights = weights_of(net, linear)
     if rows is None or weights is None or net.kind((layer, 0)) not in REALS:
         return False
-    changed = _scaled(linear, weights, rows, outputs=True)
+    changed = _scaled(net, linear, weights, rows, outputs=True)
     if changed is None:
         return False
     fixed = _fixed(net, linear, changed)
@@ -90,7 +93,7 @@ def _before(net: Rewriter, layer: Layer) -> bool:
     rows, weights = channels_of(scale, rank, channel), weights_of(net, layer)
     if rows is None or weights is None:
         return False
-    changed = _scaled(layer, weights, rows, outputs=False)
+    changed = _scaled(net, layer, weights, rows, outputs=False)
     if changed is None:
         return False
     fixed = _fixed(net, layer, changed)
@@ -154,7 +157,9 @@ def weights_of(net: Rewriter, linear: Layer) -> Array | None:
     return array if net.is_private(value) or net.may_grow(array.nbytes) else None
 
 
-def _scaled(linear: Layer, weights: Array, rows: Array, *, outputs: bool) -> Array | None:
+def _scaled(
+    net: Rewriter, linear: Layer, weights: Array, rows: Array, *, outputs: bool
+) -> Array | None:
     """Weights with one side multiplied; None where the numbers are not one for each channel."""
     shape = [1] * weights.ndim
     if linear.type == "MatMul":
@@ -167,12 +172,25 @@ def _scaled(linear: Layer, weights: Array, rows: Array, *, outputs: bool) -> Arr
     count = int(np.prod(shape))
     if rows.size not in (1, count):
         return None
-    with np.errstate(all="ignore"):
-        factor = rows.reshape(shape if rows.size == count else (1,) * weights.ndim)
-        product = weights * factor
+    by = rows.reshape(shape if rows.size == count else (1,) * weights.ndim)
+    factor = np.broadcast_to(by, weights.shape)
+    most = lost = weights.dtype.type(0)
+
+    def pieces() -> Iterator[Array]:
+        nonlocal most, lost
+        for index in parts(weights.shape):
+            piece, some = weights[index], factor[index]
+            with np.errstate(all="ignore"):
+                product = piece * some
+            short = np.abs(piece[fall_short(product, piece, some)])
+            most = np.abs(piece).max(initial=most)
+            lost = short.max(initial=lost)
+            yield product
+            let_go(weights)
+
+    product = net.scratch.put(weights.shape, np.result_type(weights, by), pieces())
     # Channels that training gave up hold next to nothing: beside the others it may be nothing.
-    lost = np.abs(weights[fall_short(product, weights, factor)]).max(initial=0.0)
-    if lost > np.finfo(weights.dtype).eps * np.abs(weights).max(initial=0.0):
+    if lost > np.finfo(weights.dtype).eps * most:
         return None
     return product if is_plain(product) else None
 

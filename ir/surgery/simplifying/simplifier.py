@@ -20,6 +20,7 @@ from ...files import compose
 from ...inference import Shapes, are_named, infer_bodies, infer_graph
 from ...opening import ModelLike, opened
 from ..reshaping import reshape
+from ..scratch import Scratch
 from . import fold_constants
 from .certificate import Certificate, Judge, compare_models
 from .rewriter import Rewrite, Rewriter, Rule
@@ -141,7 +142,8 @@ def rewrite(
         if known is None or not all(map(are_named, known.values())):
             known = infer_graph(model, {}, naming=True)
         places = Counter(x.data.get("offset") for x in model.everywhere() if x.is_constant)
-        _simplify(model, known, rules, judge, rewrites, places, spare, tight)
+        with Scratch(_HELD) as scratch:
+            _simplify(model, known, rules, judge, rewrites, places, scratch, spare, tight)
     return rewrites
 
 
@@ -169,6 +171,7 @@ def _simplify(
     judge: Judge | None,
     rewrites: list[Rewrite],
     places: Counter[str | None],
+    scratch: Scratch,
     spare: int = 0,
     tight: bool = False,
 ) -> None:
@@ -188,7 +191,7 @@ def _simplify(
         if dead:
             graph.remove(*dead)
         rewrites += [Rewrite(DEAD, layer.name) for layer in dead]
-    net = Rewriter(graph, tensors, order, places, spare, tight)
+    net = Rewriter(graph, tensors, order, places, scratch, spare, tight)
     if judge is not None:
         net.watch = judge
     tried: list[Rule] = []
@@ -215,7 +218,8 @@ def _simplify(
         infer_bodies(layer, [net.tensor(one) for one in net.inputs(layer)], keeping)
         for body in layer.bodies.values():
             if body in known:
-                _simplify(body, known[body], rules, judge, rewrites, places, net.spare, tight)
+                more = known[body]
+                _simplify(body, more, rules, judge, rewrites, places, scratch, net.spare, tight)
             elif layer.type != "If":  # of an If, a side that is not taken need not fit
                 raise AssertionError(f"nothing was inferred of a body of {layer!r}")
 
@@ -294,5 +298,7 @@ def written_size(model: Model) -> int:
 _LEFT = fold_constants.KEPT | {"Convert", "ConvertLike"}
 #: Bytes by which constants may grow together that are tried in turn.
 _STEPS = (1 << 26, 1 << 24, 1 << 22, 1 << 20, 1 << 18, 1 << 16)
+#: Bytes of new constants that memory holds; those of usual networks never see a file.
+_HELD = 1 << 25
 
 __all__ = ["Simplified", "rewrite", "simplify"]
