@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.engine import kept_plans
-from vinoir.ir.engine.memory import slabs
-from vinoir.schemas import Array
+from vinoir.ir.engine.kernels.blocks import Room
+from vinoir.ir.engine.memory import private, slabs
+from vinoir.layers.budget import budget, within
+from vinoir.schemas import Array, LimitError
 
 
 def product() -> ir.Model:
@@ -105,3 +107,34 @@ def test_a_forked_process_waits_for_no_thread_that_is_not_there() -> None:
                 size = slabs.side_by_side(10).size
             os._exit(0 if size == 10 else 1)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_what_a_call_hands_out_is_counted_beside_the_arena(fork: bool) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", "1,8,512,512")
+    convolution = ir.ops.Convolution(
+        x, np.full((8, 8, 7, 7), 1 / 64, np.float32), strides=(1, 1), dilations=(1, 1),
+        pads_begin=(3, 3), pads_end=(3, 3),
+    )  # fmt: skip
+    net.result(convolution, name="y")
+    model, tensor = net.model(), 4 * 8 * 512 * 512
+    # Its input and its output lie in the arena, and each call gives a copy.
+    with pytest.raises(LimitError, match=rf"{tensor} bytes are needed beside the"):
+        ir.compile(model, threads=2, fork=fork, max_memory=int(2.9 * tensor))
+    program = ir.compile(model, threads=2, fork=fork, max_memory=5 * tensor)
+    (found,) = program([np.ones((1, 8, 512, 512), np.float32)]).values()
+    np.testing.assert_allclose(found[0, 0, 9, 9], 8 * 49 / 64, rtol=1e-5)
+
+
+def test_rooms_of_kernels_are_counted_once_however_often_they_are_taken() -> None:
+    room, part = Room(private), 1_000_000
+    with within(max_memory=4 * 3 * part + 1000):
+        for _ in range(5):
+            room.reset()
+            room.take(0, part)
+            room.take(0, part)
+        assert 8 * part <= budget().held < 8 * part + 1000
+        room.take(0, part)
+        with pytest.raises(LimitError):
+            room.take(0, part)

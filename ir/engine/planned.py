@@ -112,6 +112,14 @@ class Planned:
         places = {node: range(begin, end) for node, begin, end in self.spans}
         stays = self.team.alone if forked else [True] * len(steps)
         self._direct = direct_values(plan, places, stays)
+        # Each call hands out copies beside all that is kept by now. Of values that lie in arrays
+        # of the call instead, nobody touches the place in the arena, but for helpers to come.
+        require(
+            sum(
+                value.nbytes for value in plan.outputs
+                if not value.is_outside and (forked or value not in self._direct)
+            )
+        )  # fmt: skip
         self._amount = amount = sum(map(work, plan.nodes))
         nobody = [True] * len(steps)
         self._alone = self.team.alone if amount > SMALL else nobody

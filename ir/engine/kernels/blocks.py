@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....layers.base import Op
-from ....layers.budget import require
+from ....layers.budget import budget, require
 from ....schemas import Array
 from ..memory import private, root_of
 from ..plan import CONVOLUTIONS, Joined, Node, Value
@@ -50,6 +50,8 @@ class Room:
     def __init__(self, allocate: Allocate) -> None:
         self._allocate = allocate
         self._chunks: list[Array] = []
+        #: So many numbers of each chunk have been handed out: the rest of it takes no memory yet.
+        self._counted: list[int] = []
         self._chunk, self._used = 0, 0
 
     def reset(self) -> None:
@@ -63,10 +65,15 @@ class Room:
             chunk, start = self._chunks[self._chunk], self._used
             if start + count <= chunk.size - SPARE:
                 self._used = start + -(-count // 16) * 16
+                more = self._used - self._counted[self._chunk]
+                if more > 0:
+                    budget().keep(4 * more)
+                    self._counted[self._chunk] += more
                 return chunk[start : start + count].reshape(shape)
             self._chunk, self._used = self._chunk + 1, 0
         require(4 * count)
         self._chunks.append(self._allocate(max(4 * count, SCRATCH) + 4 * SPARE).view(np.float32))
+        self._counted.append(0)
         return self.take(part, *shape)
 
     def take_bytes(self, part: int, *shape: int) -> Array:
