@@ -21,6 +21,7 @@ from ..schemas.shapes import compatible, interval, limits, merge
 from ..schemas.tensor import Bounds
 from .axes import axis_of, within_axis
 from .base import Op, element_type, index_type
+from .budget import require
 from .budget import steps as counted
 from .scattering import brought, neutral
 from .shape import integral, numeric
@@ -474,6 +475,7 @@ class UniqueV10(Op):
     def run(self, data: Array, axis: Array | None = None) -> tuple[Array, ...]:
         place = None if axis is None else axis_of(int(axis.reshape(())), data.ndim)
         plain = data if data.dtype.kind in "iubfT" else data.astype(np.float32)
+        require(taken_by_unique(plain, place))
         _, first, back, counts = np.unique(plain, True, True, True, axis=place, equal_nan=False)
         back = back.ravel()
         if not self.sorted:
@@ -484,10 +486,20 @@ class UniqueV10(Op):
         index = self.index_element_type.dtype
         return (
             unique,
-            first.astype(index),
-            back.astype(index),
-            counts.astype(self.count_element_type.dtype),
+            first.astype(index, copy=False),
+            back.astype(index, copy=False),
+            counts.astype(self.count_element_type.dtype, copy=False),
         )
+
+
+def taken_by_unique(data: Array, axis: int | None) -> int:
+    """Bytes that NumPy takes at most to sort elements, or slices, and to tell places of each."""
+    if axis is None:
+        different = min(data.size, 1 << min(8 * data.itemsize, 62))
+        return (25 + 2 * data.itemsize) * data.size + 32 * different
+    # A slice is sorted as a record, each of whose fields has a name.
+    fields = data.size // max(data.shape[axis], 1)
+    return 4 * data.nbytes + 57 * data.shape[axis] + 512 * fields
 
 
 def single(axis: Tensor) -> int | None:

@@ -33,6 +33,8 @@ class Transform(Op):
     #: Whether input and output have complex numbers.
     complex_in: ClassVar[bool] = True
     complex_out: ClassVar[bool] = True
+    #: NumPy transforms numbers of 32 bits in 64 on the way there, not on the way back.
+    is_double: ClassVar[bool] = True
 
     @property
     def whole(self) -> bool:
@@ -111,8 +113,28 @@ class Transform(Op):
             shape = [*sizes, 2] if self.complex_out else sizes
             return (np.zeros(shape, data.dtype),)
         lengths = [wide.shape[a] if n == -1 else n for a, n in zip(places, wanted, strict=True)]
+        require(self.taken(wide, sizes, places, lengths, is_new=wide.real.dtype != data.dtype))
         result = self.transform(wide, lengths, places, wanted) if places else wide
         return (narrowed(as_pairs(result) if self.complex_out else result, data.dtype),)
+
+    def taken(
+        self,
+        wide: Array,
+        sizes: Sequence[int],
+        axes: Sequence[int],
+        lengths: Sequence[int],
+        *,
+        is_new: bool,
+    ) -> int:
+        """Bytes of what is alive at once: results of two axes, or numbers and their pairs."""
+        shape = list(map(max, wide.shape, sizes))
+        for axis, length in zip(axes, lengths, strict=True):
+            shape[axis] = max(shape[axis], length)
+        each = 3 * 8 if self.is_double else 2 * (wide.itemsize // (2 if self.complex_in else 1))
+        if is_new:  # the widened data, and the narrowed result
+            each += 4 + 2
+        # Where one side is real, the other has half as many complex numbers.
+        return each * prod(shape) * (2 if self.whole else 1)
 
     def transform(
         self, data: Array, lengths: list[int], axes: tuple[int, ...], wanted: list[int]
@@ -135,6 +157,8 @@ class DFTV7(Transform):
 
 class IDFTV7(DFTV7):
     """The inverse of DFT, divided by the number of elements."""
+
+    is_double: ClassVar[bool] = False
 
     def transform(
         self, data: Array, lengths: list[int], axes: tuple[int, ...], wanted: list[int]
@@ -165,6 +189,7 @@ class IRDFTV9(Transform):
     """The inverse of RDFT: real numbers from the kept half."""
 
     complex_out: ClassVar[bool] = False
+    is_double: ClassVar[bool] = False
 
     def sizes(
         self, sizes: list[Size], axes: Sequence[int], wanted: Sequence[int] | None
@@ -214,6 +239,7 @@ class STFTV15(Op):
     ) -> tuple[Array, ...]:
         size, step = frames_of(frame_size, frame_step)
         frames = sliding_window_view(widened(signal), size, -1)[..., ::step, :]
+        require(24 * prod(frames.shape))  # numbers of 64 bits, pairs of these, and narrowed ones
         points = as_pairs(np.fft.rfft(frames * centred(widened(window), size)))
         if self.transpose_frames:
             points = points.swapaxes(-2, -3)
@@ -279,7 +305,7 @@ class ISTFTV16(Op):
             frames = frames * np.float32(np.sqrt(size))
         count = frames.shape[-2]
         span = max(count - 1, 0) * step + size
-        require((prod(frames.shape[:-2]) + 1) * span * frames.itemsize)
+        require(frames.nbytes + (2 * prod(frames.shape[:-2]) + 1) * span * frames.itemsize)
         whole = np.zeros((*frames.shape[:-2], span), frames.dtype)
         total = np.zeros(whole.shape[-1], frames.dtype)
         for index in steps(range(count)):

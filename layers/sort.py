@@ -20,7 +20,7 @@ from ..schemas.shapes import interval, limits, merge
 from ..schemas.types import numbers
 from .axes import axis_of
 from .base import Op, element_type
-from .budget import pieces, steps
+from .budget import pieces, require, steps
 
 #: The best of so many lists for each element that is taken bound it, in rows that much longer.
 LISTS = 4
@@ -31,6 +31,8 @@ WHOLE = 256
 #: More elements than these are sorted by keys, those of these types.
 FEW = 1000
 KEYED = (np.dtype(np.float32), np.dtype(np.int32))
+#: Bytes that sorting takes for an element: its key, key and place in one, its place and halves.
+SORTED = 20
 _UPPER, _PLACE = 0x7FFFFFFF, 0xFFFFFFFF
 #: Of so many rows whose elements lie apart, no more than so few are sought element by element.
 ABREAST, TURNS = 512, 3
@@ -90,7 +92,8 @@ class TopKV3(Indexed):
         best = first_few(data, axis, count, largest=largest)
         if self.sort == "index":
             best = np.sort(best, axis)
-        return _along(data, best, axis), best.astype(self.index_element_type.dtype)
+        kind = self.index_element_type.dtype
+        return _along(data, best, axis), best.astype(kind, copy=False)
 
 
 class TopKV1(TopKV3):
@@ -126,6 +129,7 @@ def chosen(size: Size, count: Size) -> Size:
 def ascending(data: Array, axis: int) -> Array:
     """Indices in ascending order of the elements; of equals, the first comes first."""
     data = comparable(data)
+    require(SORTED * data.size)
     if _is_keyed(data):
         return _by_key(_keys(data), axis)
     return data.argsort(axis, kind="stable")
@@ -134,6 +138,7 @@ def ascending(data: Array, axis: int) -> Array:
 def descending(data: Array, axis: int) -> Array:
     """Indices in descending order of the elements; of equals, the first comes first."""
     data = comparable(data)
+    require(SORTED * data.size)
     if _is_keyed(data):
         return _by_key(~_keys(data), axis)
     backwards = (slice(None),) * axis + (slice(None, None, -1),)
@@ -214,11 +219,13 @@ def first_few(data: Array, axis: int, count: int, *, largest: bool) -> Array:
             if some is not None:
                 return some.swapaxes(axis, -1)
     if _is_keyed(data):
+        require(SORTED * data.size)
         keys = ~_keys(data) if largest else _keys(data)
         apart = prod(data.shape[axis + 1 :]) >= APART and data.size >= ABREAST * size
         if apart and 0 < count <= min(TURNS, size):
             return _by_turns(keys, axis, count)
         return _by_key(keys, axis, count)
+    require(SORTED * data.size + 8 * count * (data.size // max(size, 1)))
     return np.take((descending if largest else ascending)(data, axis), np.arange(count), axis)
 
 
@@ -239,6 +246,7 @@ def _best(data: Array, axis: int, *, largest: bool) -> tuple[Array, Array] | Non
     if np.not_equal(found, found).any():
         return None
     kind = np.min_scalar_type(size)
+    require((1 + kind.itemsize) * data.size)
     marks = np.arange(size, 0, -1).astype(kind).reshape(-1, *[1] * (data.ndim - axis - 1))
     given = np.multiply(np.equal(data, found).view(np.uint8), marks, dtype=kind)
     return found, np.subtract(size, given.max(axis, keepdims=True), dtype=np.int64)
@@ -246,6 +254,7 @@ def _best(data: Array, axis: int, *, largest: bool) -> tuple[Array, Array] | Non
 
 def _first_of_row(data: Array, count: int, *, largest: bool) -> Array:
     """The same of one row: those beyond a bound that enough are beyond, and the first of these."""
+    require(2 * data.size)
     last = _bound(data, count, largest=largest)
     order = descending if largest else ascending
     if last != last:
@@ -256,6 +265,8 @@ def _first_of_row(data: Array, count: int, *, largest: bool) -> Array:
 
 def _bounded(rows: Array, count: int, *, largest: bool) -> Array | None:
     """The same of many rows at once; None where many are equal, or some are no numbers."""
+    copies = 2 - rows.flags.c_contiguous - (rows.shape[-1] >= LISTS * LISTS * count)
+    require(copies * rows.nbytes + 3 * rows.size)
     rows = np.ascontiguousarray(rows)
     last, size = _bound(rows, count, largest=largest), rows.shape[-1]
     if np.not_equal(last, last).any():
@@ -330,6 +341,7 @@ class SearchSortedV15(Indexed):
 
     def run(self, sorted_sequence: Array, values: Array) -> tuple[Array, ...]:
         rows, wanted = comparable(sorted_sequence), comparable(values)
+        require(12 * wanted.size)  # places, and narrower ones
         side: Literal["left", "right"] = "right" if self.right_mode else "left"
         found = np.empty(wanted.shape, np.int64)
         if rows.ndim == 1:
@@ -339,7 +351,7 @@ class SearchSortedV15(Indexed):
         else:
             for place in steps(np.ndindex(*wanted.shape[:-1])):
                 found[place] = np.searchsorted(rows[place], wanted[place], side)
-        return (found.astype(self.output_type.dtype),)
+        return (found.astype(self.output_type.dtype, copy=False),)
 
 
 class ExperimentalDetectronTopKROIsV6(Op):

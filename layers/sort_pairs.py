@@ -16,6 +16,8 @@ from .sort_suppression import Columns, Overlaps, Upright, crossed
 
 #: Pairs to be looked at cost so many times as much as all.
 DENSE = 10
+#: Bytes of what is known of a box: where it begins and ends, what it reaches, its columns twice.
+OF_A_BOX = 100
 #: What roundings may hide of an overlap, and of a coordinate.
 SLACK, ROUNDED = np.float32(0.999), np.float32(1e-6)
 

@@ -15,7 +15,7 @@ from ..schemas import Array
 from .budget import budget, require, steps
 from .sort import descending
 from .sort_long import LongRow
-from .sort_pairs import DENSE, Pairs, UprightPairs, is_dense, pairs_of, reached
+from .sort_pairs import DENSE, OF_A_BOX, Pairs, UprightPairs, is_dense, pairs_of, reached
 from .sort_suppression import (
     CHUNK,
     Columns,
@@ -41,6 +41,8 @@ FEW, LONG = 4, 128
 AHEAD = 4
 #: So many of those chosen are looked at before others, which rule out most of what they may.
 SOON = 16
+#: Bytes that ranking takes for a box beside what sorting takes: its row, places and scores.
+OF_A_GOOD_ONE = 60
 #: So many pairs are told apart by comparisons at once.
 COMPARED = 1 << 19
 
@@ -120,6 +122,7 @@ class Race(NamedTuple):
             good = good & lacking[:, None]
             rest = self.among(Ranked.of(scores, good, self.looked_at))
             return some.at(~lacking[some.row]).joined(rest)
+        require_room(len(self.pairs.outer[0]), good)
         return self.among(Ranked.of(scores, good, self.looked_at))
 
     def among(self, ranked: Ranked) -> Ranked:
@@ -146,6 +149,11 @@ class Race(NamedTuple):
         return ranked.at(stays)
 
 
+def require_room(count: int, good: Array) -> None:
+    """Refuse more boxes than there is memory to tell their pairs, and to rank the good ones."""
+    require(OF_A_BOX * count + OF_A_GOOD_ONE * int(np.count_nonzero(good)))
+
+
 @np.errstate(all="ignore")  # of boxes without an area
 def best_of_rows(
     boxes: Array,
@@ -168,6 +176,7 @@ def best_of_rows(
             return race.best(scores, good)
         if race.few_are_enough(good):
             return race.best(scores, good)
+    require_room(len(boxes), good)
     ranked = Ranked.of(scores, good, looked_at)
     stays = np.zeros(len(ranked.row), np.bool_)
     ends = ranked.counts.cumsum().tolist()
@@ -193,6 +202,7 @@ def faded_of_rows(
     measure: Overlaps,
 ) -> Ranked:
     """The boxes of each row whose scores stay great enough while they fade."""
+    require_room(len(boxes), good)
     pairs = pairs_of(boxes, above(0), measure)
     if pairs is not None:
         return Fading(pairs, first, most, judgement).best(Ranked.of(scores, good))
