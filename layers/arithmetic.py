@@ -21,6 +21,7 @@ from ..schemas.shapes import merge
 from ..schemas.tensor import Bounds
 from .axes import axis_of
 from .base import Op, element_type
+from .budget import require
 from .elementwise import (
     Arithmetic,
     as_real,
@@ -297,6 +298,8 @@ class SegmentMaxV16(Op):
         count = int(segment_ids.max(initial=-1)) + 1 if num_segments is None else int(num_segments)
         if count < 0:
             raise IRError(f"num_segments is {count}, the least is 0")
+        # The segments and the data inside, in order; the places that order them and begin each.
+        require((3 * segment_ids.itemsize + 30) * segment_ids.size + 3 * data.nbytes)
         inside = (segment_ids >= 0) & (segment_ids < count)
         order = np.argsort(segment_ids[inside], kind="stable")
         wide = widened(data[inside][order])

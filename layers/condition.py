@@ -13,7 +13,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import interval, limits
 from .base import Op, element_type, index_type
-from .budget import pieces
+from .budget import pieces, require
 from .choice import either
 from .elementwise import NUMERIC, Broadcasting, widened
 
@@ -51,6 +51,9 @@ class NonZeroV3(Op):
         return (Tensor(self.output_type, Shape((data.rank, interval(0, most)))),)
 
     def run(self, data: Array) -> tuple[Array, ...]:
+        # Places by axes and all in one array, or the narrower ones; and the widened data.
+        each = 12 if data.ndim < 2 else 16 * data.ndim
+        require(each * int(np.count_nonzero(data)) + (4 * data.size if data.itemsize == 2 else 0))
         if data.ndim == 0:
             # OpenVINO counts one axis in a number, and none if it is zero.
             places: Any = np.zeros((1, 1) if data != 0 else (0, 0))
@@ -77,6 +80,7 @@ class BucketizeV3(Op):
 
     def run(self, data: Array, buckets: Array) -> tuple[Array, ...]:
         side: Any = "left" if self.with_right_bound else "right"
+        require(12 * data.size)  # places, and the widened data
         ends, flat = widened(buckets), widened(data).reshape(-1)
         found = np.empty(flat.size, self.output_type.dtype)
         for some in pieces(flat.size, found.itemsize):

@@ -49,6 +49,11 @@ GREEDY: list[tuple[str, int, Mapping[str, str], list[Any]]] = [
         [LINE.reshape(-1, 1000), np.array(7)],
     ),
     ("SearchSorted", 15, {"output_type": "i32"}, [np.sort(LINE), LINE]),
+    ("NonZero", 3, {"output_type": "i32"}, [LINE]),
+    ("NonZero", 3, {}, [LINE.reshape(100, 20, 100)]),
+    ("Bucketize", 3, {"output_type": "i32"}, [LINE, LINE[:9]]),
+    ("SegmentMax", 16, {"fill_mode": "zero"}, [LINE, np.arange(COUNT)]),
+    ("SegmentMax", 16, {"fill_mode": "zero"}, [LINE, np.arange(COUNT) // 999]),
     ("NonMaxSuppression", 9, {}, [*SUPPRESS, np.float32(0.1)]),
     ("NonMaxSuppression", 9, {}, [*SUPPRESS, np.float32(0.1), np.float32(0.5)]),
 ]  # fmt: skip
