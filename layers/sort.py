@@ -343,7 +343,7 @@ class SearchSortedV15(Indexed):
         rows, wanted = comparable(sorted_sequence), comparable(values)
         require(12 * wanted.size)  # places, and narrower ones
         side: Literal["left", "right"] = "right" if self.right_mode else "left"
-        found = np.empty(wanted.shape, np.int64)
+        found = np.empty(wanted.shape, self.output_type.dtype)
         if rows.ndim == 1:
             into, flat = found.reshape(-1), wanted.reshape(-1)
             for some in pieces(flat.size, found.itemsize):
@@ -351,7 +351,7 @@ class SearchSortedV15(Indexed):
         else:
             for place in steps(np.ndindex(*wanted.shape[:-1])):
                 found[place] = np.searchsorted(rows[place], wanted[place], side)
-        return (found.astype(self.output_type.dtype, copy=False),)
+        return (found,)
 
 
 class ExperimentalDetectronTopKROIsV6(Op):
