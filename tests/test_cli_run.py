@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_folder import LOOP, Call, caller, head, network
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_plugins import _installed as _installed
 from vinoir import ir
@@ -153,6 +153,7 @@ def test_trace_says_what_it_times(call: Call) -> None:
 
 
 @given(st.lists(st.floats(width=32, allow_nan=True), min_size=1, max_size=40), st.integers(1, 9))
+@example([float("nan"), float("-inf")], 1)
 def test_the_largest_values(values: list[float], count: int) -> None:
     array = np.array(values, "f4")
     found = top_of(array, count)

@@ -263,7 +263,7 @@ def test_nobody_is_told_to_run_what_is_pickled(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("x.npy").write_bytes(b"no array at all")
-    assert command(["run", "m.xml", "--input", "x=x.npy"], monkeypatch) == 1
+    assert command(["run", "m.xml", "--input", "x=x.npy"], monkeypatch) == 3
     said = capsys.readouterr().err
     assert "x.npy is no .npy or .npz of plain arrays" in said
     assert "pickle" not in said

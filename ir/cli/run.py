@@ -347,7 +347,7 @@ def top_of(array: Array, count: int) -> list[dict[str, Any]]:
     for first, row in enumerate(rows):
         values = row.astype(np.float64)
         # The largest first, of equals the first; what is no number comes last.
-        order = np.argsort(np.where(np.isnan(values), np.inf, -values), kind="stable")[:count]
+        order = np.lexsort((-values, np.isnan(values)))[:count]
         inner = array.shape[1:] if array.ndim > 1 else array.shape
         for place in order:
             index = [int(i) for i in np.unravel_index(int(place), inner)]

@@ -105,8 +105,8 @@ class Weights:
         Of a file that is cut the system takes the bytes away, and whoever looks at them is ended.
         A file that was replaced keeps its bytes for as long as it is mapped.
         """
-        if self._seen is None or self.path is None:
-            return
+        if self._seen is None or self.path is None or not self.size:
+            return  # of an empty file nothing is held, and another may have its number
         try:
             now = identity(os.stat(self.path))
         except OSError:  # removed: here it is there still
