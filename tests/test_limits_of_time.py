@@ -90,7 +90,7 @@ def test_the_layer_is_told_that_took_the_time(
         if compiled
         else partial(ir.run, net.model(), max_seconds=0.5)
     )
-    with pytest.raises(LimitError, match=r"more than 0\.5 seconds are wanted, [\d.]+ of") as caught:
+    with pytest.raises(LimitError, match=r"more than 0\.5 seconds are .*, [\d.]+ of") as caught:
         call([np.ones(8, np.float32)])
     assert caught.value.where.name == "slow"
 
