@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import shutil
 import sys
@@ -64,13 +65,54 @@ def test_a_pattern_finds_what_it_names_by_a_link(folder: Path) -> None:
     assert select(["**/m.xml"]) == ["v3/m.xml"]
 
 
+def test_folders_that_link_to_one_another_are_gone_through_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packages with their dependencies beside them: the ways through them are 9! and more."""
+    every = range(9)
+    for one in every:
+        (folder / f"g/p{one}/deps").mkdir(parents=True)
+        shutil.copy("model.xml", f"g/p{one}/m.xml")
+    for one, other in itertools.permutations(every, 2):
+        link = folder / f"g/p{one}/deps/p{other}"
+        link.symlink_to(folder / f"g/p{other}", target_is_directory=True)
+    looked = os.scandir
+    visits = 0
+
+    def counted(path: Any) -> Any:
+        nonlocal visits
+        visits += 1
+        # Each link is followed for each name of a pattern, once.
+        assert visits < 4 * (1 + 2 * len(every) + len(every) ** 2)
+        return looked(path)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    files = [f"g/p{one}/m.xml" for one in every]
+    assert files_in("g") == select(["g/**/*.xml"]) == files
+    for pattern, wanted in (
+        ("g/**/p3/**/m.xml", files),
+        ("g/**/p1/deps/p2/*.xml", ["g/p2/m.xml"]),
+    ):
+        visits = 0
+        assert sorted(os.path.relpath(os.path.realpath(f)) for f in files_like(pattern)) == wanted
+
+
+def test_a_link_to_the_folder_that_it_is_in_can_be_named(folder: Path) -> None:
+    (folder / "a").mkdir()
+    shutil.copy("model.xml", "a/m.xml")
+    (folder / "a" / "self").symlink_to(folder / "a", target_is_directory=True)
+    assert files_like("**/self/m.xml") == ["a/self/m.xml"]
+    assert files_like("**/self/self/m.xml") == ["a/self/self/m.xml"]
+    assert files_like("a/**/m.xml") == ["a/m.xml"]
+
+
 def test_patterns_mean_what_they_mean_to_glob(folder: Path) -> None:
     for name in ("a/b/c/m.xml", "a/b/n.xml", "a/k.xml", "x/b/m.xml", "x/y/b/o.xml", "mm.xml"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy("model.xml", name)
     patterns = [
         "**/*.xml", "a/**/*.xml", "*/**/b/*.xml", "**/b/**/*.xml", "**/b/**", "**/?.xml",
-        "[ax]/**/m.xml", "a/**/c/m.xml", "**", "*.xml", "a*/**/b/n*", f"{folder}/**/b/*.xml",
+        "[ax]/**/m.xml", "a/**/c/m.xml", "**", "**/*/**", "a/**/k.xml/**", "*.xml", "a*/**/b/n*", f"{folder}/**/b/*.xml",
         f"{folder}/*/**/m.xml", "./**/m.xml", "a//**//m.xml",
     ]  # fmt: skip
     for pattern in patterns:

@@ -6,8 +6,10 @@ import glob
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
+from itertools import pairwise
+from typing import NamedTuple
 
 from ...schemas import UnreadableError, UsageError, Where
 
@@ -22,17 +24,8 @@ def files_in(folder: str, suffix: str = ".xml") -> list[str]:
         UsageError: There is none.
         UnreadableError: A folder in it may not be looked into: nobody knows what it holds.
     """
-    seen: set[tuple[int, int]] = set()
-
-    def is_new(place: str) -> bool:
-        status = os.stat(place)
-        here = status.st_dev, status.st_ino
-        if here in seen:
-            return False  # another link led here
-        seen.add(here)
-        return True
-
-    found = [file for file in _walked(folder, is_new) if file.lower().endswith(suffix)]
+    walked = _walked(folder, _steps(["**"]), _refuse_closed)
+    found = [file for file in walked if file.lower().endswith(suffix)]
     if not found:
         raise UsageError(f"{folder} is a folder without {suffix} files")
     return sorted(found)
@@ -54,49 +47,62 @@ def files_like(pattern: str) -> list[str]:
     found: dict[tuple[str, str], str] = {}
     for folder in filter(os.path.isdir, folders):
         inside = len(os.path.join(folder, ""))
-        for path in _walked(folder, lambda place: not _leads_back(place)):
-            if _fits(re.split(_BETWEEN, path[inside:]), names[rank:]):
-                place, file = os.path.split(path)
-                shown = path if before else path[inside:]
-                found.setdefault((os.path.realpath(place), file), shown)
+        for path in _walked(folder, _steps(names[rank:]), _refuse_closed):
+            place, file = os.path.split(path)
+            shown = path if before else path[inside:]
+            found.setdefault((os.path.realpath(place), file), shown)
     return list(found.values())
 
 
-def _walked(folder: str, is_new: Callable[[str], bool]) -> Iterator[str]:
-    """The files in a folder and in those inside that are new, at any depth."""
+class _Step(NamedTuple):
+    """A name of a pattern."""
+
+    like: str
+    #: Whether any folders may come before it.
+    deep: bool
+
+
+def _steps(names: Sequence[str]) -> list[_Step]:
+    """The names of a pattern, with each ``**`` told by the name after it."""
+    pairs = pairwise(["", *names])
+    steps = [_Step(name, last == "**") for last, name in pairs if name != "**"]
+    return [*steps, _Step("*", deep=True)] if names[-1] == "**" else steps
+
+
+def _onward(done: Iterable[int], name: str, steps: Sequence[_Step]) -> set[int]:
+    """How many steps may be done after one more name, by how many may be before it."""
+    after: set[int] = set()
+    for count in done:
+        if count < len(steps):
+            like, deep = steps[count]
+            after |= {count} if deep else set()
+            after |= {count + 1} if fnmatch(name, like) else set()
+    return after
+
+
+def _walked(
+    folder: str, steps: Sequence[_Step], onerror: Callable[[OSError], None]
+) -> Iterator[str]:
+    """The files in a folder, at any depth, whose names do all steps."""
+    # A folder that links lead to again is gone through for what was not yet sought in it alone:
+    # the ways to it can be more than all files.
+    sought: set[tuple[int, int, int]] = set()
+    ways: dict[str, set[int]] = {folder: {0}}
     # Links come last, and all in order: on every machine a file has the same name.
     waiting = deque([folder])
     while waiting:
-        for place, folders, files in os.walk(waiting.popleft(), onerror=_refuse_closed):
-            if not is_new(place):
-                folders.clear()
-                continue
-            folders.sort()
-            inner = [os.path.join(place, name) for name in folders]
-            waiting += filter(os.path.islink, inner)
-            yield from (os.path.join(place, file) for file in files)
-
-
-def _leads_back(place: str) -> bool:
-    """Whether a link leads to a folder that it is in."""
-    if not os.path.islink(place):
-        return False
-    status, above = os.stat(place), os.path.dirname(place)
-    while not os.path.samestat(status, os.stat(above or os.curdir)):
-        if above in ("", os.path.dirname(above)):
-            return False
-        above = os.path.dirname(above)
-    return True
-
-
-def _fits(names: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a path is what a pattern describes, name by name."""
-    if not pattern:
-        return not names
-    first, rest = pattern[0], pattern[1:]
-    if first == "**":
-        return any(_fits(names[begin:], rest) for begin in range(len(names) + 1))
-    return bool(names) and fnmatch(names[0], first) and _fits(names[1:], rest)
+        for place, folders, files in os.walk(waiting.popleft(), onerror=onerror):
+            status = os.stat(place)
+            here = {(status.st_dev, status.st_ino, count) for count in ways.pop(place)} - sought
+            sought |= here
+            done = {count for *_, count in here}
+            inner = {name: _onward(done, name, steps) for name in sorted(folders)}
+            folders[:] = [name for name, after in inner.items() if after]
+            ways |= {os.path.join(place, name): inner[name] for name in folders}
+            waiting += filter(os.path.islink, (os.path.join(place, name) for name in folders))
+            for file in files:
+                if len(steps) in _onward(done, file, steps):
+                    yield os.path.join(place, file)
 
 
 def _refuse_closed(error: OSError) -> None:
