@@ -112,13 +112,25 @@ def test_patterns_mean_what_they_mean_to_glob(folder: Path) -> None:
         shutil.copy("model.xml", name)
     patterns = [
         "**/*.xml", "a/**/*.xml", "*/**/b/*.xml", "**/b/**/*.xml", "**/b/**", "**/?.xml",
-        "[ax]/**/m.xml", "a/**/c/m.xml", "**", "**/*/**", "a/**/k.xml/**", "*.xml", "a*/**/b/n*", f"{folder}/**/b/*.xml",
-        f"{folder}/*/**/m.xml", "./**/m.xml", "a//**//m.xml",
+        "[ax]/**/m.xml", "a/**/c/m.xml", "**", "**/*/**", "a/**/k.xml/**", "*.xml",
+        "a*/**/b/n*", f"{folder}/**/b/*.xml", f"{folder}/*/**/m.xml", "./**/m.xml", "a//**//m.xml",
     ]  # fmt: skip
     for pattern in patterns:
         wanted = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
         shown = {os.path.normpath(path) for path in wanted}
         assert {os.path.normpath(path) for path in files_like(pattern)} == shown, pattern
+
+
+def close_folders(monkeypatch: pytest.MonkeyPatch, error: OSError) -> None:
+    """Let nobody, not even root, look into folders that are named closed."""
+    looked = os.scandir
+
+    def refused(path: Any) -> Iterator[os.DirEntry[str]]:
+        if str(path).rstrip("/").endswith("closed"):
+            raise type(error)(*error.args, str(path))
+        return looked(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -127,17 +139,28 @@ def test_a_folder_that_may_not_be_looked_into_is_told(
 ) -> None:
     (folder / "many" / "closed").mkdir(parents=True)
     shutil.copy("model.xml", "many/one.xml")
-    looked = os.scandir
-
-    def refused(path: Any) -> Iterator[os.DirEntry[str]]:
-        if str(path).endswith("closed"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return looked(path)
-
-    monkeypatch.setattr(os, "scandir", refused)
+    close_folders(monkeypatch, PermissionError(13, "Permission denied"))
     code, out, err = call("check", "many", *way)
     assert (code, out) == (3, "")
     assert "many/closed: error: this folder cannot be looked into: Permission denied" in err
+
+
+def test_a_pattern_passes_over_what_may_not_be_looked_into(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "many" / ".closed").mkdir(parents=True)
+    (folder / "none" / "closed").mkdir(parents=True)
+    shutil.copy("model.xml", "many/one.xml")
+    with monkeypatch.context() as patch:
+        close_folders(patch, PermissionError(13, "Permission denied"))
+        assert select(["many/**/*.xml"]) == ["many/one.xml"]
+        assert select(["*/**/*.xml"]) == ["many/one.xml"]
+        for pattern in ("none/**/*.xml", "none/closed/**", "many/**/two.xml"):
+            with pytest.raises(ir.UnreadableError, match=r"closed/?: .*cannot be looked into"):
+                select([pattern])
+    close_folders(monkeypatch, OSError(5, "Input/output error"))
+    with pytest.raises(ir.UnreadableError, match=r"closed: .*Input/output error"):
+        select(["many/**/*.xml"])
 
 
 def test_a_file_that_may_not_be_read_is_no_wrong_usage(

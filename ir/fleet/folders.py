@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from ...schemas import UnreadableError, UsageError, Where
 
@@ -24,7 +24,7 @@ def files_in(folder: str, suffix: str = ".xml") -> list[str]:
         UsageError: There is none.
         UnreadableError: A folder in it may not be looked into: nobody knows what it holds.
     """
-    walked = _walked(folder, _steps(["**"]), _refuse_closed)
+    walked = _walked(folder, _steps(["**"]), _refuse)
     found = [file for file in walked if file.lower().endswith(suffix)]
     if not found:
         raise UsageError(f"{folder} is a folder without {suffix} files")
@@ -35,7 +35,11 @@ def files_like(pattern: str) -> list[str]:
     """The files that a pattern describes, each once.
 
     ``**`` stands for folders at any depth, which are gone through as one that is named is: hidden
-    ones too, and none twice because links lead there.
+    ones too, and none twice because links lead there. Those that may not be looked into, such as
+    the .Trash-0 of another user, are passed over, as a shell does.
+
+    Raises:
+        UnreadableError: Nothing is found, and a folder may not be looked into.
     """
     names = re.split(_BETWEEN, pattern)
     if "**" not in names:
@@ -45,12 +49,21 @@ def files_like(pattern: str) -> list[str]:
     before = "" if start is None else start[0]
     folders = sorted(glob.glob(before)) if glob.has_magic(before) else [before or os.curdir]
     found: dict[tuple[str, str], str] = {}
+    closed: list[PermissionError] = []
+
+    def pass_over(error: OSError) -> None:
+        if not isinstance(error, PermissionError):
+            _refuse(error)
+        closed.append(error)
+
     for folder in filter(os.path.isdir, folders):
         inside = len(os.path.join(folder, ""))
-        for path in _walked(folder, _steps(names[rank:]), _refuse_closed):
+        for path in _walked(folder, _steps(names[rank:]), pass_over):
             place, file = os.path.split(path)
             shown = path if before else path[inside:]
             found.setdefault((os.path.realpath(place), file), shown)
+    if closed and not found:
+        _refuse(closed[0])
     return list(found.values())
 
 
@@ -105,7 +118,7 @@ def _walked(
                     yield os.path.join(place, file)
 
 
-def _refuse_closed(error: OSError) -> None:
+def _refuse(error: OSError) -> NoReturn:
     raise UnreadableError(
         f"this folder cannot be looked into: {error.strerror or error}",
         Where(None if error.filename is None else os.fspath(error.filename)),
