@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from model_faults import wrong_kernel
 from vinoir import ir
+from vinoir.ir.comparing import divergence, judging, references, rounding
+from vinoir.ir.document import Graph, Layer
 from vinoir.layers import Op
 
 #: Two samples of an input.
@@ -68,3 +70,42 @@ def test_healthy_constants_are_not_at_fault(against: str) -> None:
     if against == "openvino":
         pytest.importorskip("openvino")
     assert not ir.compare(compressed(), against, GIVEN)
+
+
+def chain(count: int, seed: int) -> ir.Model:
+    """Products in a row, each by weights of its own that are converted from half precision."""
+    net, rng = ir.Builder("net"), np.random.default_rng(seed)
+    y = net.parameter("x", "f32", "2,8")
+    for number in range(count):
+        w = net.constant(rng.standard_normal((8, 8)).astype("f2"), name=f"w{number}")
+        w = net.add("Convert", "opset1", [w], name=f"c{number}", destination_type="f32")
+        y = net.add("MatMul", "opset1", [y, w], name=f"m{number}")
+        y = net.add("Tanh", "opset1", [y], name=f"t{number}")
+    net.result(y, name="y")
+    return net.model()
+
+
+def test_the_whole_model_is_not_gone_through_for_each_layer_that_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+    order, fixed = Graph.order, references.from_constants
+
+    def ordered(self: Graph, reachable_only: bool = True) -> list[Layer]:
+        calls.append("order")
+        return order(self, reachable_only)
+
+    def from_constants(model: ir.Model) -> set[int]:
+        calls.append("fixed")
+        return fixed(model)
+
+    monkeypatch.setattr(Graph, "order", ordered)
+    for module in (divergence, judging, references, rounding):
+        monkeypatch.setattr(module, "from_constants", from_constants)
+    counts = []
+    for count in (2, 8):
+        calls.clear()
+        found = ir.compare(chain(count, 0), chain(count, 1), GIVEN)
+        assert [step.place.name for step in found.wrong] == [f"c{i}" for i in range(count)]
+        counts.append((calls.count("order"), calls.count("fixed")))
+    assert counts[0] == counts[1]

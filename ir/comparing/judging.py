@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -158,10 +159,13 @@ class Judge:
         self.theirs: dict[int, Sequence[Array]] = {}
         #: Layers that depend on constants alone: their values belong to those that take them.
         self.fixed = from_constants(model)
+        order = model.order()
+        #: The place of each layer in the order of computing.
+        self.places = {layer.id: place for place, layer in enumerate(order)}
         #: The tensors that some layer takes.
         self._read = {
             (source[0].id, source[1])
-            for layer in model.order()
+            for layer in order
             for source in model.sources(layer)
             if source is not None
         }
@@ -175,6 +179,19 @@ class Judge:
         self._is_explained = self._is_random = False
         #: Outputs that are wrong though what they hand out is told.
         self._certain: set[int] = set()
+
+    def apart(self, fixed: set[int]) -> Judge:
+        """A judge of the same runs that has seen nothing yet, where only ``fixed`` are constant.
+
+        What is known of the whole model is shared: to gather it takes a time that grows with it.
+        """
+        inner = copy(self)
+        inner.fixed = fixed
+        inner.assigned, inner.ours, inner.theirs = {}, {}, {}
+        inner.in_company, inner._outputs, inner._verdicts = {}, {}, {}
+        inner._told, inner._certain = set(), set()
+        inner._is_explained = inner._is_random = False
+        return inner
 
     def untold(self, layers: Iterable[Layer], told: Mapping[Spot, Array]) -> bool:
         """Whether of some layer that has values of its own nothing is told."""

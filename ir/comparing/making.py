@@ -29,12 +29,11 @@ def with_makers(
 
     ``steps`` are those of all layers, by id.
     """
-    rows = _makers(judge.model, [step.layer], judge.fixed)
+    rows = _makers(judge.model, [step.layer], judge.fixed, judge.places)
     told_of = _told(judge.reference, [x for x in rows if not x.is_constant])
     if not told_of:
         return
-    inner = Judge(judge.model, judge.reference, judge.inferred, judge.tolerance, judge.memory)
-    inner.fixed = {layer.id for layer in rows if layer.is_constant}
+    inner = judge.apart({layer.id for layer in rows if layer.is_constant})
     for number, _ in step.sources:
         if number not in judge.fixed:
             inner.ours[number], inner.theirs[number] = judge.ours[number], judge.theirs[number]
@@ -45,8 +44,10 @@ def with_makers(
         yield from inner.layer(step, told)
 
 
-def _makers(graph: Graph, layers: Sequence[Layer], fixed: set[int]) -> list[Layer]:
-    """The layers that make the constants that some layers take, in order."""
+def _makers(
+    graph: Graph, layers: Sequence[Layer], fixed: set[int], places: Mapping[int, int]
+) -> list[Layer]:
+    """The layers that make the constants that some layers take, in order: that of ``places``."""
     found: dict[int, Layer] = {}
     pending = [*layers]
     while pending:
@@ -54,7 +55,7 @@ def _makers(graph: Graph, layers: Sequence[Layer], fixed: set[int]) -> list[Laye
             if source is not None and source[0].id in fixed and source[0].id not in found:
                 found[source[0].id] = source[0]
                 pending.append(source[0])
-    return [layer for layer in graph.order() if layer.id in found]
+    return sorted(found.values(), key=lambda layer: places[layer.id])
 
 
 def _told(reference: Reference, layers: Sequence[Layer]) -> Mapping[Spot, Array]:
@@ -88,8 +89,9 @@ def _computed(reference: OtherModel, layers: Sequence[Layer]) -> Mapping[Spot, A
     pairs = [(x, y) for x, y in pairs if y.id in fixed and not y.is_constant]
     pairs = [(x, y) for x, y in pairs if x.type == y.type or matching.is_certain(x, y)]
     wanted = [y for _, y in pairs]
-    ids = {y.id for y in (*wanted, *_makers(reference.other, wanted, fixed))}
-    order = [y for y in reference.order if y.id in ids]
+    places = reference.places
+    makers = {y.id: y for y in (*wanted, *_makers(reference.other, wanted, fixed, places))}
+    order = sorted(makers.values(), key=lambda layer: places[layer.id])
     walk = Interpreter(reference.other, None, order, reference.inferred)
     values: dict[int, tuple[Array, ...]] = {}
     for step in walk.steps:

@@ -344,6 +344,7 @@ class OtherModel:
         for one, two in zip(*self._unpaired_results(), strict=False):
             self.matching.pair(one, two)
         self.order = other.order()
+        self.places = {layer.id: place for place, layer in enumerate(self.order)}
         #: What its variables hold at first.
         self.state: State = {}
         #: What depends on constants alone, in either.
