@@ -348,3 +348,66 @@ def test_an_onnx_of_other_names_is_compared_by_its_outputs(wrong: bool, tmp_path
     assert found.uncompared == ["relu", "deep"]
     said = "but 1 of 1 output differs" if wrong else "0 layers against"
     assert said in str(found)
+
+
+#: What three outputs of an ONNX model of other names hand out.
+THEIRS = ("Relu", "Tanh", "Exp")
+
+
+@pytest.mark.parametrize(
+    ("ours", "differing", "said"),
+    [
+        (("ReLU", "Tanh", "Exp"), [], "outputs are paired in order"),
+        (("Tanh", "ReLU", "Exp"), [], "in another order: o0 is t1, o1 is t0"),
+        (("Exp", "ReLU", "Tanh"), [], "in another order: o0 is t2, o1 is t0, o2 is t1"),
+        # One is wrong: what is left is what it is paired with.
+        (("Abs", "ReLU", "Tanh"), ["o0"], "in another order: o0 is t2, o1 is t0, o2 is t1"),
+        (("ReLU", "Abs", "Exp"), ["o1"], "outputs are paired in order"),
+    ],
+)
+def test_outputs_of_an_onnx_of_other_names_may_come_in_another_order(
+    ours: tuple[str, ...], differing: list[str], said: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    make = onnx.helper
+    nodes = [make.make_node(kind, ["x.in"], [f"t{i}"]) for i, kind in enumerate(THEIRS)]
+    ends = [make.make_tensor_value_info(name, 1, (2, 3)) for name in ("x.in", "t0", "t1", "t2")]
+    graph = make.make_graph(nodes, "other", ends[:1], ends[1:])
+    opset = make.make_opsetid("", 17)
+    path = tmp_path / "other.onnx"
+    onnx.save(make.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", (2, 3))
+    for number, kind in enumerate(ours):
+        net.result(net.add(kind, "opset1", [x], name=kind.lower()), name=f"o{number}")
+    found = ir.compare(net.model(), path, samples=2)
+    assert [step.place.name for step in found.differing] == differing, str(found)
+    (told,) = found.pairing
+    assert told.startswith("no name in common: outputs are paired")
+    assert told.endswith(said)
+    assert told in str(found).splitlines()
+    assert found.as_json()["pairing"] == [told]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_inputs_of_an_onnx_that_no_name_tells_apart_are_said_to_be_paired_in_order(
+    named: bool, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    make = onnx.helper
+    ports = [make.make_tensor_value_info(name, 1, [2]) for name in ("i.0", "i.1", "y")]
+    node = make.make_node("Sub", ["i.0", "i.1"], ["y"])
+    graph = make.make_graph([node], "g", ports[:2], ports[2:])
+    path = tmp_path / "m.onnx"
+    opset = make.make_opsetid("", 17)
+    onnx.save(make.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    net = ir.Builder("net")
+    one, two = (net.parameter(name, "f32", (2,)) for name in ("p", "i.1" if named else "q"))
+    net.result(net.add("Subtract", "opset1", [one, two], name="y").named("y"), name="out")
+    found = ir.compare(net.model(), path)
+    assert not found
+    # With all others named, the one that is left is no guess.
+    wanted = [] if named else ["no name in common: inputs are paired in order: p, q"]
+    assert found.pairing == wanted

@@ -223,6 +223,8 @@ class Compare(Document):
     uncompared: list[str]
     #: Layers that are others there, and right together: the last make up for the first.
     right_together: list[str]
+    #: How inputs and outputs were paired where no name says which is which: a guess.
+    pairing: list[str]
     refused: dict[str, str]
 
 

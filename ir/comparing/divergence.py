@@ -39,6 +39,7 @@ from ..opening import ModelLike, opened
 from .extraction import Spot
 from .judging import Judge, Memory, Step, variable_of
 from .making import with_makers
+from .pairing import pair_ends
 from .recasting import recast
 from .references import (
     ENDS,
@@ -79,6 +80,8 @@ class Comparison(Shown):
     uncompared: list[str] = field(default_factory=list)
     #: Layers that are others there, and right together: the last make up for the first.
     right_together: list[str] = field(default_factory=list)
+    #: How inputs and outputs were paired where no name says which is which: it is a guess.
+    pairing: list[str] = field(default_factory=list)
 
     @property
     def first(self) -> Step | None:
@@ -151,6 +154,7 @@ class Comparison(Shown):
         else:
             yield f"{head}: {len(self.wrong)} wrong"
             yield f"first: {printable(self.first)}"
+        yield from self.pairing
         for step in differing[: most or len(differing)]:
             yield printable(step) if step.variable else f"output {printable(step)}"
         if self.variables and not self.sequence:
@@ -188,6 +192,7 @@ class Comparison(Shown):
             "outputs": [asdict(step) for step in self.outputs],
             "uncompared": self.uncompared,
             "right_together": self.right_together,
+            "pairing": self.pairing,
             "refused": self.refused,
         }
 
@@ -243,6 +248,8 @@ def compare(
             worst: dict[Spot, Step] = {}
             together: set[int] = set()
             try:
+                if isinstance(reference, OnnxRuntime):
+                    found.pairing = pair_ends(reference, rows[0])
                 for number, given in enumerate(rows):
                     steps: dict[Spot, Step] = {}
                     for spot, step in _walk(whole, reference, given, tolerance, progress, memory):

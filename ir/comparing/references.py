@@ -219,8 +219,9 @@ class OnnxRuntime:
         self.name = f"ONNX Runtime {process.version}"
         self.inputs, made, outputs = process.ask("onnx_names", path)
         self.held, self.names = {*made, *outputs}, Names(model)
-        if not self.names.known & self.held and len(model.results) == len(outputs):
-            # Of no name in common outputs are paired as inputs are: in order.
+        #: Of no name in common outputs are paired as inputs are: in order.
+        self.in_order = not self.names.known & self.held and len(model.results) == len(outputs)
+        if self.in_order:
             self.names.outputs = {
                 result.id: [name] for result, name in zip(model.results, outputs, strict=True)
             }
