@@ -238,7 +238,8 @@ def test_a_sum_of_branches_needs_no_more_for_more_of_them(kind: str) -> None:
 
     x = np.random.default_rng(0).standard_normal((1, 4, 64, 64)).astype("f4")
     tensor = x.nbytes
-    enough = 8 * tensor + 100_000  # weights and rooms of kernels are among them
+    weights, rooms = 24 * 64 * 64 * 4, 100_000
+    enough = 8 * tensor + weights + rooms
     found = ir.compile(model(24), max_memory=enough)({"x": x})["y"]
     np.testing.assert_allclose(found, ir.run(model(24), {"x": x})["y"], rtol=2e-5, atol=1e-4)
 

@@ -1,8 +1,8 @@
 """Replace `g(f(x), c)` by f with the epilogue g, where g is elementwise and f's only reader.
 
 The epilogue is done to each block of f's output while that is in cache. So is a g that changes
-each number by itself after others have moved them. Where g joins two such f, the later one takes
-it: the first would have to wait for the second, and in a sum of many branches for all of them.
+each number by itself after others have moved them. Of a sum of many branches the first f does not
+take all, or it would wait for all of them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from ..plan import (
     stands_beside,
 )
 
-#: A node waits for at most so many others that come after it and that do not take the follower:
-#: all that is waited for is kept in memory.
+#: A node waits for at most so many others that come after it: what they give is kept until then.
 WAITS = 2
 #: What gives the numbers that it takes, in another order or shape.
 MOVES = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
@@ -43,13 +42,8 @@ def absorb_followers(plan: Plan) -> None:
                 _is_elementwise(node.outputs[0], follower) or _shuffles(node, follower)
             ):
                 break
-            for value in follower.inputs:
-                if value is node.outputs[0] or value.producer is None:
-                    continue
-                taker = _taker(value, follower)
-                if taker is not None and places[taker] > places[node]:
-                    waits = WAITS
-                waits += places.get(value.producer, 0) > places[node]
+            feeders = [value.producer for value in follower.inputs if value.producer is not None]
+            waits += sum(places.get(feeder, 0) > places[node] for feeder in feeders)
             if waits > WAITS:
                 break
             node.take_over(follower)
@@ -68,21 +62,6 @@ def absorb_followers(plan: Plan) -> None:
             gone.add(node)
     plan.replace({node: [] for node in gone})
     plan.sort()
-
-
-def _taker(value: Value, follower: Node) -> Node | None:
-    """The node that will take a follower over by its other operand, if there is one."""
-    user = follower
-    while only_user(value) is user and _is_elementwise(value, user):
-        node = value.producer
-        if node is None or len(node.outputs) != 1 or value.type != np.float32:
-            return None
-        if node.kind in HEADS:
-            return node
-        if node.kind not in UNARY:
-            return None
-        value, user = node.inputs[0], node
-    return None
 
 
 def _moved(node: Node) -> tuple[Node, Node] | None:
