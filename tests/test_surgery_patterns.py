@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from lxml import etree
 from vinoir import ir
+from vinoir.ir.document import Graph
 
 FED = np.float32([[-1.5, -0.25, 0.5, 1]])
 Values = Callable[[Any], Any]
@@ -107,3 +108,43 @@ def test_a_layer_whose_other_output_is_read_is_not_taken_out() -> None:
     made = ir.run(ir.edit(net.model(), [edit]).model, [FED])
     np.testing.assert_array_equal(made["places"], [[3, 2]])
     np.testing.assert_array_equal(made["values"], [[1, 0.5]])
+
+
+def joined(count: int) -> ir.Model:
+    """So many products and sums, one after the other's side, that one layer joins."""
+    net = ir.Builder("net")
+    x = net.parameter("x", "f32", [4])
+    rows = []
+    for number in range(count):
+        product = net.add("Multiply", "opset1", [x, np.full(4, number, np.float32)])
+        rows.append(net.add("Add", "opset1", [x, product]))
+    net.result(net.add("Concat", "opset1", rows, axis=0), name="y")
+    return net.model()
+
+
+@pytest.mark.parametrize("way", ["replace", "convert"])
+def test_of_a_layer_that_joins_thousands_one_input_is_looked_up_at_a_time(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, real = [0], Graph._origin
+
+    def counted(graph: Graph, edge: Any, target: Any) -> Any:
+        asked[0] += 1
+        return real(graph, edge, target)
+
+    monkeypatch.setattr(Graph, "_origin", counted)
+
+    def looked_up(count: int) -> int:
+        model = joined(count)
+        asked[0] = 0
+        if way == "convert":
+            ir.convert(model, target="2021.4")
+        else:
+            pattern = [{"id": "m", "type": "Multiply", "inputs": ["x", "k"]},
+                       {"id": "a", "type": "Add", "inputs": ["x", "m"]}]  # fmt: skip
+            new = [{"id": "q", "type": "Maximum", "inputs": ["x", "k"]}]
+            edited = ir.edit(model, [{"op": "replace", "pattern": pattern, "with": new}]).model
+            assert sum(layer.type == "Maximum" for layer in edited) == count
+        return asked[0]
+
+    assert looked_up(200) < 6 * looked_up(50)

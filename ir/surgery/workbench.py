@@ -220,20 +220,19 @@ class Workbench:
 
     def _infer(self, layer: Layer) -> None:
         """What follows for one layer, and before for those that feed it."""
-        stack, open_ = [layer], {layer.id}
+        stack, open_ = [(layer, iter(_sources(self.graph, layer)))], {layer.id}
         while stack:
-            current = stack[-1]
-            feeders = [row[0] for row in _sources(self.graph, current)]
-            missing = [one for one in feeders if one.id not in self._known]
-            if any(one.id in open_ for one in missing):
-                raise IRError("it feeds itself", current.where)
-            if missing:
-                stack.append(missing[0])
-                open_.add(missing[0].id)
+            current, feeders = stack[-1]
+            missing = next((one for one, _ in feeders if one.id not in self._known), None)
+            if missing is None:
+                self._known[current.id] = infer_layer(self.graph, current, self._known, {})
+                stack.pop()
+                open_.discard(current.id)
                 continue
-            self._known[current.id] = infer_layer(self.graph, current, self._known, {})
-            stack.pop()
-            open_.discard(current.id)
+            if missing.id in open_:
+                raise IRError("it feeds itself", current.where)
+            stack.append((missing, iter(_sources(self.graph, missing))))
+            open_.add(missing.id)
 
     def forget_tensors(self) -> None:
         """Infer anew when it is next asked for."""
@@ -435,7 +434,7 @@ class Workbench:
             self._forget_if_other(users, source)
         ends: dict[Source, list[Layer]] = {}
         for user, place in users:
-            old = self.graph.sources(user)[place]
+            old = self.graph.producer(user, place)
             if user.type == "Result" and old is not None:
                 ends.setdefault(Source(*old), []).append(user)
             self.rewire(source, user, place)
@@ -474,7 +473,7 @@ class Workbench:
         try:
             new = self.known(source)
             for user, place in users:
-                row = self.graph.sources(user)[place]
+                row = self.graph.producer(user, place)
                 old = None if row is None else self.known(Source(*row))
                 same = old is not None and (old.type, old.shape) == (new.type, new.shape)
                 if not same or old is None or old.bounds is not None or new.bounds is not None:
@@ -525,7 +524,7 @@ class Workbench:
 
     def rewire(self, source: Source, user: Layer, place: int) -> None:
         """Feed an input from an output, and count the uses of both."""
-        old = self.graph.sources(user)[place] if place < len(user.inputs) else None
+        old = self.graph.producer(user, place)
         if old is not None and id(old[0]) in self._uses:
             self._uses[id(old[0])] -= 1
         if id(source.layer) in self._uses:
