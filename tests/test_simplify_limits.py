@@ -306,3 +306,24 @@ def test_bytes_that_a_body_shares_with_others_are_not_free(tmp_path: Path) -> No
     assert held.nbytes <= before_size < 2 * held.nbytes
     simplified, _ = ir.simplify(path)
     assert len(ir.dumps(simplified)[1]) <= before_size
+
+
+@pytest.mark.parametrize(
+    "kind", ["bf16", "f8e4m3", "f16", "f64", "u1", "u4", "i4", "nf4", "boolean", "string"]
+)
+def test_models_with_inputs_of_any_type_are_certified(kind: str) -> None:
+    net = ir.Builder("types")
+    x = net.parameter("x", kind, "2,4")
+    row = net.add("Reshape", "opset1", [x, np.array([4, 2])], special_zero=False)
+    net.result(net.add("Reshape", "opset1", [row, np.array([8])], special_zero=False), name="y")
+    _, done = ir.simplify(net.model(), certify=2)
+    assert done.certificate is not None
+    assert done.certificate.runs == 2
+
+
+def test_what_cannot_be_certified_says_why() -> None:
+    net = ir.Builder("large")
+    x = net.parameter("x", "f32", [1 << 13, 1 << 13])
+    net.result(net.add("ReLU", "opset1", [x]), name="y")
+    with pytest.raises(ir.UnsupportedError, match=r'input "x": it is f32\[8192,8192\]'):
+        ir.simplify(net.model(), certify=1)

@@ -19,10 +19,11 @@ from ....schemas import (
     MismatchError,
     Size,
     Tensor,
+    UnsupportedError,
 )
 from ....schemas.numbers import random_of
 from ....schemas.shapes import limits
-from ...document import Layer, Model
+from ...document import Layer, Model, array_of
 from ...execution import Outputs, run
 from .fold_constants import is_made_of_constants
 from .rewriter import Rewriter, Value
@@ -121,18 +122,16 @@ class Judge:
     def draw(self, tensor: Tensor, unknown: int | None = None) -> Array | None:
         """Random numbers for a tensor; None where it has no sizes, or too many elements."""
         sizes = _sizes(tensor, unknown)
-        if sizes is None or prod(sizes) > _ELEMENTS or tensor.type.bits < 8:
+        if sizes is None or prod(sizes) > _ELEMENTS:
             return None
         if tensor.value is not None:
             return tensor.value
-        dtype = tensor.type.dtype
-        if tensor.type is ElementType.BOOLEAN:
-            return self.random.integers(0, 2, sizes).astype(dtype)
-        if dtype.kind in "iu":
-            return self.random.integers(0, 2, sizes).astype(dtype)
-        if dtype.kind != "f":
-            return None
-        return self.random.standard_normal(sizes).astype(dtype)
+        kind = tensor.type
+        if kind is ElementType.STRING:
+            return np.array(["a", "b c"])[self.random.integers(0, 2, sizes)]
+        if not kind.is_real:
+            return array_of(self.random.integers(0, 2, sizes), kind, "random numbers")
+        return array_of(self.random.standard_normal(sizes), kind, "random numbers")
 
 
 def _sizes(tensor: Tensor, unknown: int | None) -> list[int] | None:
@@ -255,8 +254,9 @@ def compare_models(before: Model, after: Model, count: int, judge: Judge) -> Cer
             op = parameter.op
             array = None if op is None else judge.draw(op.infer()[0], 2 + number)
             if array is None:
-                raise MismatchError(
-                    f'no random numbers can be made for the input "{parameter.name}"',
+                told = "" if op is None else f": it is {op.infer()[0]}"
+                raise UnsupportedError(
+                    f'no random numbers can be made for the input "{parameter.name}"{told}',
                     hint="give it a shape and a type, or leave the certificate out",
                 )
             feeds[place] = array
