@@ -540,3 +540,11 @@ def test_misspelt_names_are_found_by_type_checkers(checker: str, tmp_path: Path)
     said = checked(checker, script, tmp_path).stdout
     found = {int(number) for number in re.findall(r"script\.py:(\d+):.*error", said)}
     assert found == {3, 4, 5, 6, 7}, said
+
+
+def test_a_program_tells_what_it_takes_and_gives(model: ir.Model) -> None:
+    program = ir.compile(model)
+    taken, given = model.inputs[0], model.outputs[0]
+    assert program.inputs[taken.name].tensor == taken.tensor
+    assert [str(end) for end in program.inputs] == [str(end) for end in model.inputs]
+    assert program.outputs[given.name].name == given.name

@@ -27,7 +27,7 @@ from ...layers.memory import without_collection
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, IRError, LimitError, UsageError
 from ...schemas.printing import Table, printable_name
-from ..document import LookUps, Model, named_inputs, output_keys
+from ..document import Ends, LookUps, Model, named_inputs, output_keys
 from ..execution import (
     Inputs,
     Interpreter,
@@ -142,6 +142,16 @@ class Program(Shown):
                 unset = (None,) * len(self._patterns.variables)
                 sizes = tuple(shape.static for shape in shown)
                 self._planned((*sizes, *unset), None if unset else inferred)
+
+    @property
+    def inputs(self) -> Ends:
+        """What its model takes: name, type and shape of each input, by index or name."""
+        return self.model.inputs
+
+    @property
+    def outputs(self) -> Ends:
+        """What its model gives: name, type and shape of each output, by index or name."""
+        return self.model.outputs
 
     @tidy
     def __call__(self, inputs: Inputs | None = None) -> Outputs:
