@@ -11,6 +11,7 @@ import click
 from pydantic import BaseModel
 
 from ...schemas import UsageError
+from ...schemas.printing import meant
 from ..surgery import EDITS, Operated, Surgery, edit, edit_schema, edits_in, read_edits
 from .operate import Destination, deliver, operation_options
 from .options import (
@@ -24,7 +25,7 @@ from .options import (
     stdin_bytes,
     verb,
 )
-from .output import print_table, say_json
+from .output import print_table, say, say_json
 
 
 @verb(
@@ -34,6 +35,7 @@ from .output import print_table, say_json
     "edit model.xml --set pool1.rounding_type=ceil --constant w1=w.npy -o new.xml",
     "edit model.xml --do op=preprocess --do input=image --do type=u8 --dry-run",
     "edit --list",
+    "edit insert --list",
 )
 @model_options_or_none
 @click.option(
@@ -67,7 +69,8 @@ from .output import print_table, say_json
 @click.option("--add-input", multiple=True, metavar="TENSOR", help="Feed a tensor from outside.")
 @click.option("--do", "steps", multiple=True, metavar="KEY=VALUE", help="Any edit, field by "
               "field: each op=... begins one; values are JSON, or text.")  # fmt: skip
-@click.option("--list", "listing", is_flag=True, help="List all edits.")
+@click.option("--list", "listing", is_flag=True, help="List all edits; in the place of "
+              "MODEL the name of one: tell all of it.")  # fmt: skip
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a patch file.")
 @operation_options
 @format_option()
@@ -95,7 +98,10 @@ def edit_command(
     if listing:
         if format_ == "json":
             raise UsageError("--list is for reading", hint="--schema prints the edits as JSON")
-        print_edits()
+        if source is None:
+            print_edits()
+        else:
+            print_edit(source.path)
         return
     if source is None:
         raise UsageError("no model is given", hint="vinoir edit MODEL --patch edits.json")
@@ -175,3 +181,21 @@ def print_edits() -> None:
         ]
         rows.append([name, (kind.__doc__ or "").partition("\n")[0], ", ".join(fields)])
     print_table("", ["op", "what", "fields (?: may be left out)"], rows)
+
+
+def print_edit(name: str) -> None:
+    """What one edit does, each of its fields, and how it is begun."""
+    kind = EDITS.get(name)
+    if kind is None:
+        hint = meant(name, EDITS) or "without a name it lists all"
+        raise UsageError(f'no edit is named "{name}"', hint=hint)
+    say((kind.__doc__ or "").partition("\n")[0])
+    fields = {x.alias or key: x for key, x in kind.model_fields.items() if key != "op"}
+    needed = [key for key, field in fields.items() if field.is_required()]
+    rows = [
+        [key, "yes" if key in needed else "", field.description or ""]
+        for key, field in fields.items()
+    ]
+    print_table("", ["field", "needed", "what"], rows)
+    steps = [f"op={name}", *(f"{key}={key.upper()}" for key in needed)]
+    say(f"vinoir edit MODEL {' '.join(f'--do {step}' for step in steps)} ... -o NEW.xml")
