@@ -517,13 +517,11 @@ def checked(checker: str, script: Path, folder: Path) -> subprocess.CompletedPro
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_a_users_script_is_typed(checker: str, tmp_path: Path) -> None:
+def test_a_users_script_is_typed_and_misspelt_names_are_found(
+    checker: str, tmp_path: Path
+) -> None:
     done = checked(checker, ROOT / "tests/typed_user.py", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_misspelt_names_are_found_by_type_checkers(checker: str, tmp_path: Path) -> None:
     lines = [
         "from vinoir import ir",
         "from vinoir.layers import MaxPoolV99",
