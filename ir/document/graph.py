@@ -283,10 +283,8 @@ class Graph(Named):
 
     def producer(self, layer: Layer, input_index: int) -> tuple[Layer, int] | None:
         """The layer and output index that feed an input, None where nothing does."""
-        if self._looked_up is None and len(layer.inputs) > _MANY:
+        if self._looked_up is None and input_index < len(layer.inputs) > _MANY:
             # Of a layer that joins thousands, all of them would be looked up for each.
-            if not 0 <= input_index < len(layer.inputs):
-                return None
             index = self._use_lists()
             place = index.places.get((layer.id, layer.inputs[input_index].id))
             return None if place is None else self._origin(index.edges[place], layer)
