@@ -125,7 +125,7 @@ def spaces_in_lists(file: File, rng: random.Random) -> Made:
     data, name, _ = rng.choice(rows)
     old = data.get(name)
     value = rng.choice(
-        [old.replace(", ", ","), old.replace(", ", " , "), old + ",", " " + old, old + ", "]
+        [old.replace(", ", ","), old.replace(", ", " , "), old + ",", " " + old, old + " "]
     )
     return set_attribute(file, data, name, value), set(), set()
 
