@@ -24,6 +24,12 @@ from vinoir.layers import Op
 from vinoir.schemas import Array, ElementType, LimitError
 
 
+def tried(folder: Path) -> subprocess.CompletedProcess[str]:
+    """What pytest says of the test that a reduction wrote."""
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_reduced.py"]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+
 @given(st.lists(st.integers(0, 200), unique=True, min_size=1, max_size=40), st.data())
 @settings(deadline=None)
 def test_the_smallest_part_has_no_smaller_one(items: list[int], data: st.DataObject) -> None:
@@ -139,10 +145,7 @@ def test_nan_is_reduced_and_the_test_fails(tmp_path: Path) -> None:
     found = ir.reduce(net.model(), "run", output=tmp_path / "out")
     assert operations(found.model) == ["Log"]
     assert found.failure == "NaN"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_reduced.py"],
-        cwd=tmp_path / "out", capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = tried(tmp_path / "out")
     assert done.returncode == 1, done.stdout
     assert "isnan" in done.stdout
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from model_faults import wrong_kernel
-from test_reduce import operations
+from test_reduce import operations, tried
 from vinoir import ir
 from vinoir.layers import Op
 from vinoir.schemas import Array
@@ -136,10 +134,7 @@ def test_nan_inside_comes_down_and_its_test_fails(around: Around, tmp_path: Path
     note = (tmp_path / "out" / "NOTE.md").read_text("utf-8")
     assert all(origin in note for origin in found.opened)
     assert "not reduced" not in note
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_reduced.py"],
-        cwd=tmp_path / "out", capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = tried(tmp_path / "out")
     assert done.returncode == 1, done.stdout
     assert "isnan" in done.stdout
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from test_compare import chain
+from test_reduce import tried
 from vinoir import ir
 from vinoir.ir.comparing import keeping
 from vinoir.schemas import LimitError, UsageError
@@ -98,14 +98,9 @@ def test_the_test_of_a_command_fails_with_whichever_sample_does(tmp_path: Path) 
     samples = [[np.full(shape, -1, "f4")], [np.ones(shape, "f4")]]
     found = ir.reduce(chain(2), f"{sys.executable} {check} {{}}", samples=samples, output=out)
     assert found.failing == [1]
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_reduced.py"]
-
-    def run() -> int:
-        return subprocess.run(words, cwd=out, capture_output=True, check=False).returncode
-
-    assert run() == 1
+    assert tried(out).returncode == 1
     check.write_text("")
-    assert run() == 0
+    assert tried(out).returncode == 0
 
 
 TEXTS = np.dtypes.StringDType()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from ...schemas import Array, Tensor, UsageError
 from .. import engine
 from ..document import Layer, Model
-from .simplifying.certificate import FINE, Judge, measured
+from .simplifying.certificate import Judge, measured, with_finer_levels
 
 
 class Trial:
@@ -22,23 +21,29 @@ class Trial:
     """
 
     def __init__(self, model: Model, axes: Mapping[Layer, int], old: int) -> None:
-        self._model, self._axes = model, axes
-        judge, layers = Judge(0), model.parameters
-        shared = {x: _drawn(judge, x, None, old) for x in layers if x not in axes}
-        self._samples = [
-            shared | {layer: _drawn(judge, layer, axis, old) for layer, axis in axes.items()}
-            for _ in range(3)
+        self._model = model
+        #: The axes along which samples lie in the inputs, None in those of all.
+        self._axes = [axes.get(layer) for layer in model.parameters]
+        judge = Judge(0)
+        drawn = [
+            [_drawn(judge, *one, old) for _ in range(3 if one[1] is not None else 1)]
+            for one in zip(model.parameters, self._axes, strict=True)
         ]
-        with _finer(model):
-            program = engine.compile(model, threads=1)
-            self._alone = [self._run(program, one) for one in self._samples[:2]]
+        self._samples = [[row[turn % len(row)] for row in drawn] for turn in range(3)]
+        program = self._program()
+        self._alone = [self._run(program, one) for one in self._samples[:2]]
 
-    def _run(self, program: engine.Program, *samples: Mapping[Layer, Array]) -> list[Array]:
+    def _program(self) -> engine.Program:
+        """The model as it is now, to be run."""
+        return engine.compile(with_finer_levels(self._model) or self._model, threads=1)
+
+    def _run(self, program: engine.Program, *samples: Sequence[Array]) -> list[Array]:
         """The outputs of some samples side by side; what is no sample's is that of all."""
-        feeds: dict[int, Any] = {}
-        for place, layer in enumerate(self._model.parameters):
-            arrays, axis = [one[layer] for one in samples], self._axes.get(layer)
-            feeds[place] = arrays[0] if axis is None else np.concatenate(arrays, axis)
+        rows = zip(*samples, strict=True)
+        feeds: dict[int, Any] = {
+            place: arrays[0] if axis is None else np.concatenate(arrays, axis)
+            for place, (axis, arrays) in enumerate(zip(self._axes, rows, strict=True))
+        }
         return [*program(feeds).values()]
 
     def difference(self, but: Collection[Layer]) -> float | None:
@@ -51,10 +56,9 @@ class Trial:
             UsageError: What a sample makes depends on the one beside it.
         """
         one, other, third = self._samples
-        with _finer(self._model):
-            program = engine.compile(self._model, threads=1)
-            both = self._run(program, one, other)
-            beside = self._run(program, one, third), self._run(program, third, other)
+        program = self._program()
+        both = self._run(program, one, other)
+        beside = self._run(program, one, third), self._run(program, third, other)
         worst: float | None = None
         for place, (array, result) in enumerate(zip(both, self._model.results, strict=True)):
             alone = [found[place] for found in self._alone]
@@ -82,20 +86,6 @@ class Trial:
                     )
                 worst = worst if worst is None else max(worst, apart)
         return worst
-
-
-@contextmanager
-def _finer(model: Model) -> Iterator[None]:
-    """Let the model's FakeQuantize hardly round."""
-    layers = [layer for layer in model.everywhere() if layer.type == "FakeQuantize"]
-    kept = [layer.data for layer in layers]
-    try:
-        for layer in layers:
-            layer.data = {**layer.data, "levels": str(FINE)}
-        yield
-    finally:
-        for layer, data in zip(layers, kept, strict=True):
-            layer.data = data
 
 
 def _apart(one: Array, other: Array) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ....schemas import ElementType, Tensor
@@ -353,21 +353,16 @@ _COUNTS = frozenset(map(ElementType, ("i16", "i32", "i64", "u16", "u32", "u64"))
 _CONDITIONS = frozenset({ElementType.BOOLEAN, ElementType.U8})
 
 
-def trip_count(node: LooseLayer, pin: LoosePort, what: str, given: Tensor) -> Iterator[Note]:
-    """The number of turns is a whole number."""
-    if not given.type.is_dynamic and given.type not in _COUNTS:
+def of_type(
+    code: str, node: LooseLayer, row: tuple[LoosePort, str, Tensor], types: Container[ElementType],
+    wanted: str, made: str,
+) -> Iterator[Note]:  # fmt: skip
+    """A Loop is told when to end in a type that it takes."""
+    pin, what, given = row
+    if not given.type.is_dynamic and given.type not in types:
         yield Note(
-            "IR734", f"the {what} of Loop is {given.type}, it must be i32 or i64", pin.element,
-            node, hint="put a Convert to i64 before it, or mend the edge that leads there",
-        )  # fmt: skip
-
-
-def body_condition(result: LooseLayer, pin: LoosePort, what: str, given: Tensor) -> Iterator[Note]:
-    """What decides whether another turn comes is boolean."""
-    if not given.type.is_dynamic and given.type not in _CONDITIONS:
-        yield Note(
-            "IR731", f"the {what} of Loop is {given.type}, it must be boolean", pin.element,
-            result, hint="put a Convert to boolean before it, or mend the edge that leads there",
+            code, f"the {what} of Loop is {given.type}, it must be {wanted}", pin.element, node,
+            hint=f"put a Convert to {made} before it, or mend the edge that leads there",
         )  # fmt: skip
 
 
@@ -378,7 +373,7 @@ def loop(node: LooseLayer, entries: list[Entry]) -> Iterator[Note]:
         for pin in node.inputs[:2]
     ]
     if single:
-        yield from trip_count(node, *single[0])
+        yield from of_type("IR734", node, single[0], _COUNTS, "i32 or i64", "i64")
     for entry in entries:
         if entry.kind == "output" and entry.purpose is not None and entry.inner is not None:
             decides = [
@@ -386,7 +381,7 @@ def loop(node: LooseLayer, entries: list[Entry]) -> Iterator[Note]:
                 for pin in entry.inner.inputs
             ]
             for row in decides:
-                yield from body_condition(entry.inner, *row)
+                yield from of_type("IR731", entry.inner, row, _CONDITIONS, "boolean", "boolean")
             single += decides
     for pin, what, tensor in single:
         if (tensor.shape.rank or 0) > 1:

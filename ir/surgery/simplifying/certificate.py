@@ -34,7 +34,7 @@ TOLERANCE = 1e-5
 #: Layers of a pattern, and elements of a tensor, up to which a rewrite is tried by itself.
 _LAYERS = 48
 #: Levels of a FakeQuantize at which it rounds no more than a number of 32 bits is rounded.
-FINE = 1 << 24
+_FINE = 1 << 24
 _ELEMENTS = 1 << 24
 #: Named sizes are drawn below it.
 _LARGEST = 6
@@ -278,7 +278,7 @@ def _unless_ties(
 
     What differs by rounding alone then differs by as little; a rewrite that is wrong, still is.
     """
-    finer = _with_finer_levels(before), _with_finer_levels(after)
+    finer = with_finer_levels(before), with_finer_levels(after)
     if finer[0] is None or finer[1] is None:
         return error
     try:
@@ -289,12 +289,12 @@ def _unless_ties(
     return None
 
 
-def _with_finer_levels(model: Model) -> Model | None:
+def with_finer_levels(model: Model) -> Model | None:
     """A copy whose FakeQuantize hardly round; None where there are none."""
     new = deepcopy(model)
     layers = [layer for layer in new.everywhere() if layer.type == "FakeQuantize"]
     for layer in layers:
-        layer.data["levels"] = str(FINE)
+        layer.data["levels"] = str(_FINE)
     return new if layers else None
 
 
@@ -313,4 +313,4 @@ def _difference(one: Outputs, other: Outputs) -> float:
     return worst
 
 
-__all__ = ["FINE", "Certificate", "Judge", "compare_models", "measured"]
+__all__ = ["Certificate", "Judge", "compare_models", "measured", "with_finer_levels"]
