@@ -91,13 +91,18 @@ def _said(values: Any) -> bool:
     """Whether a list is there and holds something."""
     if isinstance(values, str):
         return bool(values.strip())
-    return len(values) > 0 if isinstance(values, Sized) else bool(values)
+    return len(values) > 0 if _is_list(values) else bool(values)
+
+
+def _is_list(values: Any) -> bool:
+    """Whether something has entries; an array without axes is one number."""
+    return isinstance(values, Sized) and getattr(values, "ndim", 1) > 0
 
 
 def entries(values: Any) -> int | None:
     """How many entries a list has, also as text; None of what is none, such as one number."""
     values = read_list(str)(values) if isinstance(values, str) else values
-    return len(values) if isinstance(values, Sized) else None
+    return len(values) if _is_list(values) else None
 
 
 def reach(kernel: Size, dilation: int) -> Size:

@@ -113,7 +113,7 @@ def read_list(item: Callable[[str], Any]) -> Callable[[Any], Any]:
 
     def read(text: Any) -> Any:
         if not isinstance(text, str):
-            if isinstance(text, (int, float, np.generic)):
+            if isinstance(text, (int, float)) or getattr(text, "ndim", None) == 0:  # NumPy's, too
                 raise ValueError(
                     f"{text} is one number, a list is expected, such as ({text}, {text})"
                 )

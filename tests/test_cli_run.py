@@ -282,6 +282,10 @@ GIVEN: dict[str, tuple[str, Any, Any]] = {
     "beyond i4": ("i4", np.int8([0, 8, 0]), "has 8, which i4 does not hold"),
     "f32 of i32": ("i32", np.float32([1, -2, 0]), np.int32([1, -2, 0])),
     "fractions of i32": ("i32", np.float32([1, 1.5, 0]), "has 1.5, which i32 does not hold"),
+    "nan of i32": ("i32", np.float64([np.nan, 1, 0]), "has nan, which i32 does not hold"),
+    "nan of boolean": (
+        "boolean", np.float32([1, np.nan, 0]), "has nan, which boolean does not hold"
+    ),
     "u1 of boolean": ("boolean", np.uint8([1, 0, 1]), np.bool_([1, 0, 1])),
     "no numbers": ("f32", np.complex64([1, 2, 3]), "no array of numbers or text"),
 }  # fmt: skip

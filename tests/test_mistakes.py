@@ -162,6 +162,12 @@ def test_windows_are_said_by_any_list(words: dict[str, Any]) -> None:
     assert (made.kernel, made.strides, made.pads_begin) == ((2, 3), (1, 1), (0, 0))
 
 
+@pytest.mark.parametrize("one", [np.array(2), np.int64(2), 2])
+def test_an_array_without_axes_is_one_number(one: Any) -> None:
+    with pytest.raises(ValidationError, match="2 is one number, a list is expected"):
+        MaxPoolV14(kernel=one, strides=(1, 1))
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [

@@ -10,6 +10,7 @@ import openvino as ov
 import pytest
 from openvino import opset13 as op
 from vinoir import ir
+from vinoir.ir.cli import main
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 RNG = np.random.default_rng(7)
@@ -301,3 +302,25 @@ def test_a_refused_batch_leaves_the_model_as_it_was(kind: str, tmp_path: Path) -
     with model.edit as edit, pytest.raises(ir.UsageError):
         edit.batch()
     assert ir.dumps(model) == before
+
+
+def test_infer_tells_once_of_outputs_that_say_the_old_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not of what is made of other inputs, nor of lists of what is found."""
+    net = ir.Builder("net")
+    x, y = (net.parameter(name, "f32", (1, 8)) for name in "xy")
+    for number in range(5):
+        flat = net.add("Reshape", "opset1", [x, np.array([1, -1])], special_zero=False)
+        net.result(net.add("ReLU", "opset1", [flat]), name=f"left{number}")
+    net.result(net.add("ReLU", "opset1", [y]), name="other")
+    net.result(net.add("ReLU", "opset1", [x]), name="follows")
+    ir.write(net.model(), tmp_path / "net.xml")
+    with pytest.raises(SystemExit) as left:
+        main(["infer", str(tmp_path / "net.xml"), "--input", "x=4,8"])
+    assert left.value.code == 0
+    said = capsys.readouterr().err
+    assert said.count("set-batch") == 1
+    assert 'outputs "left0", "left1", "left2" and 2 more: as before whatever the batch' in said
+    assert "other" not in said
+    assert "follows" not in said

@@ -255,6 +255,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert list(ir.infer(new)) == ["total_sum", "z", "left"]
     assert new.layer("w2").value.tolist() == [7, 7, 7, 7]
     assert "preprocess" in call("edit", "--list")
+    assert "preprocess" in call("edit", model, "--list")
     told = call("edit", "insert", "--list")
     assert "the type of the new layer" in told
     assert "--do op=insert --do type=TYPE" in told

@@ -76,6 +76,18 @@ def test_weights_that_were_cut_do_not_end_the_process(pair: Path) -> None:
     assert done.stdout == f"was changed after it was read: {4 * SIZE} bytes then, 0 now\n"
 
 
+@pytest.mark.parametrize("size", [4 * SIZE, 400])
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_program_that_was_called_before_refuses_them(pair: Path, size: int, exact: bool) -> None:
+    x = np.zeros(SIZE, np.float32)
+    program = ir.compile(ir.read(pair), threads=1, exact=exact)
+    for _ in range(3):
+        program([x])
+    rewrite(pair.with_suffix(".bin"), bytes(size))
+    with pytest.raises(UnreadableError, match="was changed after it was read"):
+        program([x])
+
+
 def test_a_program_plans_for_new_sizes_only_with_the_weights_that_were_read(pair: Path) -> None:
     net = ir.Builder("m")
     x = net.parameter("x", "f32", ["?", SIZE])

@@ -98,7 +98,7 @@ def edit_command(
     if listing:
         if format_ == "json":
             raise UsageError("--list is for reading", hint="--schema prints the edits as JSON")
-        if source is None:
+        if source is None or (source.path not in EDITS and Path(source.path).exists()):
             print_edits()
         else:
             print_edit(source.path)

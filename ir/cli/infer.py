@@ -67,11 +67,10 @@ def infer_command(
     try:
         inferred = infer(found, shapes, max_memory=max_memory, max_seconds=max_seconds)
     except IRError as error:
-        if not isinstance(error, UsageError) and _batch_left(found, shapes) is not None:
+        if not isinstance(error, UsageError) and _rebatched(found, shapes):
             more = f"{_SET_BATCH} tries to mend all places that say the old batch"
             error.hint = "; ".join(filter(None, (error.hint, more)))
         raise
-    old = _batch_left(found, shapes)
     rows = port_rows(found, inferred)
     if format_ == "json":
         outputs = {name: shape_text(tensor.shape) for name, tensor in inferred.items()}
@@ -86,10 +85,11 @@ def infer_command(
                 for r in rows
             ],
         )  # fmt: skip
-    for (name, tensor), result in zip(inferred.items(), found.results, strict=False):
-        if old is not None and tensor.rank and tensor.shape[0] == old and _is_computed(result):
-            shape = shape_text(tensor.shape)
-            note(f'output "{name}" is {shape} whatever the batch: {_SET_BATCH} tries to mend that')
+    if left := _left(found, inferred, _rebatched(found, shapes)):
+        names = ", ".join(f'"{name}"' for name in left[:3])
+        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        are = "outputs" if len(left) > 1 else "output"
+        note(f"{are} {names}{more}: as before whatever the batch; {_SET_BATCH} tries to mend that")
     if target.path is not None:
         reshape(found, shapes)
         target.write(found)
@@ -106,31 +106,37 @@ def infer_command(
 _SET_BATCH = "vinoir edit --do op=set-batch"
 
 
-def _batch_left(model: Model, shapes: Mapping[str, str]) -> int | None:
-    """The number of samples that an input takes, where another is asked for and nothing else."""
+def _rebatched(model: Model, shapes: Mapping[str, str]) -> dict[Layer, int]:
+    """The inputs of which another number of samples is asked, and nothing else; with the old."""
+    found = {}
     for parameter, names in named_inputs(model.parameters):
         asked = next((shapes[name] for name in names if name in shapes), None)
         dims = parameter.outputs[0].dims if parameter.outputs else None
         if asked is not None and dims and dims[0] >= 0:
             new = Shape.parse(asked, symbols=True)
             if new.rank == len(dims) and new[0] != dims[0] and new[1:] == tuple(dims[1:]):
-                return dims[0]
-    return None
+                found[parameter] = dims[0]
+    return found
 
 
-def _is_computed(result: Layer) -> bool:
-    """Whether an output is made of the inputs, and is no list of what is found in all samples."""
-    model, seen, pending = result.graph, {result}, [result]
-    reached = False
-    while pending and model is not None:
-        layer = pending.pop()
-        if layer.type in LISTS:
-            return False
-        reached = reached or layer.type == "Parameter"
-        feeders = {row[0] for row in model.sources(layer) if row is not None} - seen
-        seen |= feeders
-        pending += feeders
-    return reached
+def _left(model: Model, inferred: Inferred, changed: Mapping[Layer, int]) -> list[str]:
+    """The outputs that are made of these inputs, and begin with the old number all the same.
+
+    Lists of what is found in all samples are none of them.
+    """
+    made, lists = set(changed), set[Layer]()
+    for layer in model.order() if changed else ():
+        feeders = {row[0] for row in model.sources(layer) if row is not None}
+        if feeders & made:
+            made.add(layer)
+        if layer.type in LISTS or feeders & lists:
+            lists.add(layer)
+    own = made - lists
+    return [
+        name
+        for (name, tensor), result in zip(inferred.items(), model.results, strict=False)
+        if result in own and tensor.rank and tensor.shape[0] in changed.values()
+    ]
 
 
 def port_rows(model: Model, inferred: Inferred) -> list[dict[str, Any]]:

@@ -22,7 +22,6 @@ from ..display import (
     summary,
 )
 from ..document import Graph, Layer, Model
-from ..execution import Variables
 from .fleet import over_many
 from .older import print_remarks
 from .options import (
@@ -114,9 +113,15 @@ def summary_facts(model: Model, sort: str | None = None) -> dict[str, Any]:
         if sort == "bytes":
             raise UsageError("operations have no bytes", hint="--layers --sort bytes")
         facts["layers"] = {k: facts["layers"][k] for k in sorted(facts["layers"], key=keys[sort])}
+    # What the file says, as of all else: a model is looked at though a layer of it is wrong.
+    read = {
+        layer.data["variable_id"]: layer.outputs[0].tensor
+        for layer in model.everywhere()
+        if layer.type == "ReadValue" and "variable_id" in layer.data and layer.outputs
+    }
     facts["variables"] = [
         {"name": name, "type": str(one.type), "shape": shape_text(one.shape)}
-        for name, one in Variables(model).declared.items()
+        for name, one in read.items()
     ]
     facts["precisions"] = precisions(model)
     facts["rt_info"] = dict(flattened(model.rt_info, names=True))

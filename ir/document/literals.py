@@ -104,7 +104,9 @@ def array_of(value: Any, held: ElementType | None, where: str, *, exact: bool = 
             same = np.isfinite(cast) | ~np.isfinite(array)
         else:
             same = kept(array, cast)
-    if not np.all(same | (array != array)):
+    if held.is_real:
+        same = same | (array != array)  # no number stays none
+    if not np.all(same):
         wrong = array[~same].ravel()[0]
         raise UsageError(
             f"{where} has {wrong}, which {held} does not hold", hint="give another type"

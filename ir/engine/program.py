@@ -173,6 +173,7 @@ class Program(Shown):
     ) -> Outputs:
         """The outputs of one call; arrays are those inputs that need no second look."""
         with self._exclusive(), quick_turns, within(self.max_memory, self.max_seconds):
+            self._refuse_changed()
             if is_anew:
                 self.state.clear()
             # What variables hold tells which plan is taken: nobody may reset them in between.
@@ -212,6 +213,7 @@ class Program(Shown):
     def _shortly(self, arrays: Mapping[int, Array]) -> list[Array] | None:
         """The outputs by the short way, if it is still there and takes these arrays."""
         with self._exclusive(), quick_turns:
+            self._refuse_changed()
             return None if self._short is None else self._short(arrays)
 
     def _short_way(self, planned: Planned) -> Short | None:
@@ -288,6 +290,7 @@ class Program(Shown):
         """The least seconds of each step for these inputs; None where nothing is planned."""
         arrays = check_inputs(self.model, inputs)
         with self._exclusive(), quick_turns:
+            self._refuse_changed()
             planned = self._planned(self._shapes(arrays))
             return None if planned is None else planned.times(arrays, runs, self.state)
 
@@ -298,7 +301,6 @@ class Program(Shown):
 
     def _walked(self, arrays: Mapping[int, Array]) -> list[Array]:
         """The outputs, computed layer by layer by the operations' definitions."""
-        self._refuse_changed()
         results = self.model.results
         if self._walk is None:
             self._walk = Interpreter(self.model, [(layer, 0) for layer in results])
@@ -313,7 +315,10 @@ class Program(Shown):
         return own_copies(made, [*arrays.values(), *self.state.values()])
 
     def _refuse_changed(self) -> None:
-        """Refuse weights that are no longer what was read; what plans have laid out stays so."""
+        """Refuse weights that are no longer what was read.
+
+        Plans have laid out some of them anew; others lie in the file at each call.
+        """
         if self.model.weights is not None:
             self.model.weights.refuse_changed()
 
@@ -355,7 +360,6 @@ class Program(Shown):
 
     def _made(self, pattern: Pattern, inferred: Inferred | None) -> Planned | None:
         """A plan for a pattern, if there can be one."""
-        self._refuse_changed()
         if inferred is None:
             inferred = self._patterns.infer(pattern)
         self._kinds = [inferred.of(layer)[0].type for layer in self.model.results]

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from ...layers.budget import pieces, require
+from ...layers.budget import PIECE, pieces, require
 from ...schemas import Array, Shape, UnsupportedError, UsageError
 from ..document import Layer
 
@@ -32,9 +32,10 @@ def fill(parameter: Layer, text: str, rng: np.random.Generator) -> Array:
             f'input "{parameter.name}" has no element type, an array is needed',
             hint=f"--input {parameter.name}=FILE.npy",
         )
-    # Random numbers are made with 8 bytes each.
-    width = tensor.type.dtype.itemsize + (8 if word == "random" else 0)
-    require(prod(shape) * width)
+    count = prod(shape)
+    # Random numbers are made with 8 bytes each, a piece at a time.
+    beside = min(8 * count, PIECE) if word == "random" else 0
+    require(count * tensor.type.dtype.itemsize + beside)
     if word == "zeros":
         return np.zeros(shape, tensor.type.dtype)
     if word == "ones":

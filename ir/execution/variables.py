@@ -10,7 +10,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from ...layers.budget import owner_of
+from ...layers.budget import owner_of, require
 from ...layers.casting import as_computed, computed
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError
 from ...schemas.printing import Table, meant, printable_name
@@ -224,6 +224,7 @@ def own_copies(arrays: Iterable[Array], lent: Iterable[Array]) -> list[Array]:
         flags = array.flags
         is_lent = id(owner_of(array)) in owners
         if is_lent or not (flags.writeable and flags.c_contiguous):
+            require(array.nbytes)
             array = np.array(array, order="C")
         owners.add(id(owner_of(array)))
         found.append(array)

@@ -49,6 +49,7 @@ def files_like(pattern: str) -> list[str]:
     before = "" if start is None else start[0]
     folders = sorted(glob.glob(before)) if glob.has_magic(before) else [before or os.curdir]
     found: dict[tuple[str, str], str] = {}
+    real: dict[str, str] = {}
     closed: list[PermissionError] = []
 
     def pass_over(error: OSError) -> None:
@@ -60,8 +61,9 @@ def files_like(pattern: str) -> list[str]:
         inside = len(os.path.join(folder, ""))
         for path in _walked(folder, _steps(names[rank:]), pass_over):
             place, file = os.path.split(path)
-            shown = path if before else path[inside:]
-            found.setdefault((os.path.realpath(place), file), shown)
+            if place not in real:
+                real[place] = os.path.realpath(place)
+            found.setdefault((real[place], file), path if before else path[inside:])
     if closed and not found:
         _refuse(closed[0])
     return list(found.values())

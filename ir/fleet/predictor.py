@@ -346,8 +346,6 @@ class Predictor:
                     )
                 while len(_programs) > KEPT:
                     _programs.popitem(last=False)
-            if program.model.weights is not None:
-                refuse_changed(program.model.weights)
             _programs.move_to_end(self._key)
             return program
 
