@@ -11,6 +11,7 @@ import pytest
 from openvino import opset13 as op
 from vinoir import ir
 from vinoir.ir.cli import main
+from vinoir.ir.surgery.side_by_side import Trial
 
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 RNG = np.random.default_rng(7)
@@ -101,7 +102,13 @@ def boxes(x: ov.Node) -> ov.Node:
     return op.concat([one, other], 1)
 
 
+def turned_back(x: ov.Node) -> ov.Node:
+    rows = op.transpose(op.reshape(x, ints(1, 8, 9), False), ints(2, 0, 1))
+    return op.transpose(op.reverse_sequence(rows, ints(5), 1, 0), ints(1, 0, 2))
+
+
 MODELS = [
+    turned_back,
     tokens, windows, recurrent, rows_first, sliced, sliced_as_i32, resized, resized_whole, widened,
     flat, boxes,
 ]  # fmt: skip
@@ -201,6 +208,10 @@ REFUSED = {
             op.reshape(x, ints(1, 9, 8), False), op.reduce_mean(x, ints(2, 3), False)
         ),
         "samples lie along other axes",
+    ),
+    "one row for all": (
+        lambda x: op.concat([weights(1, 8, 3, 3), x], 0),
+        "would not tell samples",
     ),
     "norm": (
         lambda x: op.subtract(x, op.reduce_mean(x, ints(0, 1, 2, 3), True)),
@@ -324,3 +335,58 @@ def test_infer_tells_once_of_outputs_that_say_the_old_number(
     assert 'outputs "left0", "left1", "left2" and 2 more: as before whatever the batch' in said
     assert "other" not in said
     assert "follows" not in said
+
+
+def two_ends(folder: Path, first: Callable[[ov.Node], ov.Node]) -> Path:
+    x = op.parameter((1, 8, 3, 3), np.float32, name="x")
+    ends = [first(x), op.relu(x)]
+    for end, name in zip(ends, "ab", strict=True):
+        end.output(0).get_tensor().set_names({name})
+    ov.serialize(ov.Model(ends, [x], "net"), folder / "net.xml")
+    return folder / "net.xml"
+
+
+def test_outputs_that_were_taken_out_before_say_nothing(tmp_path: Path) -> None:
+    path = two_ends(tmp_path, lambda x: op.softmax(x, 0))
+    edits = [{"op": "remove-output", "output": "a"}, {"op": "set-batch"}]
+    assert ir.edit(path, edits).report.counts["tried"] == 1
+
+
+def test_an_output_with_a_row_more_than_samples_is_refused(tmp_path: Path) -> None:
+    path = two_ends(tmp_path, lambda x: op.concat([weights(1, 8, 3, 3), x], 0))
+    with pytest.raises(ir.UsageError, match="would not tell samples apart"):
+        ir.edit(path, [{"op": "set-batch"}])
+    nothing = two_ends(
+        tmp_path, lambda x: op.pad(x, ints(0, 0, 0, 0), ints(1, 0, 0, 0), "constant")
+    )
+    with pytest.raises(ir.UsageError, match="would not tell samples apart"):
+        ir.edit(nothing, [{"op": "set-batch", "prove": False}])
+
+
+def test_a_name_that_is_given_up_is_forgotten(tmp_path: Path) -> None:
+    path = made(flat, tmp_path)
+    for batch, wanted in (("?", "?,8,3,3"), ("1..4", "1..4,8,3,3"), ("M", "M,8,3,3")):
+        edits = [{"op": "set-batch", "batch": "N"}, {"op": "set-batch", "batch": batch}]
+        model = ir.edit(path, edits).model
+        assert str(model.inputs[0].tensor.shape) == wanted
+
+
+def test_what_an_input_took_is_what_it_said(tmp_path: Path) -> None:
+    path = made(flat, tmp_path)
+    ranged = ir.edit(path, [{"op": "set-batch", "batch": "1..4"}]).model
+    report = ir.edit(ranged, [{"op": "set-batch", "batch": 2}]).report
+    assert "takes 2,8,3,3, took 1..4,8,3,3" in str(report)
+    with pytest.raises(ir.UsageError, match="one size above 0 is wanted"):
+        ir.edit(path, [{"op": "set-batch", "batch": 0}])
+
+
+def test_a_trial_for_which_there_is_no_memory_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short_of_memory(*_: object) -> float:
+        raise ir.LimitError("not enough memory")
+
+    monkeypatch.setattr(Trial, "difference", short_of_memory)
+    report = ir.edit(made(flat, tmp_path), [{"op": "set-batch"}]).report
+    assert "not enough memory" in str(report)
+    assert report.counts["untried"] == 1

@@ -16,8 +16,10 @@ KEY = "symbols"
 
 
 def keep_symbols(parameter: Layer, shape: Shape) -> None:
-    """Write the names down, where there are any; what is no word is made one."""
+    """Write the names down, what is no word as one; where there are none, none are kept."""
     if shape.rank is None or not any(isinstance(s, Dim) and s.symbol for s in shape):
+        if parameter.rt_info is not None:
+            parameter.rt_info.remove(KEY)
         return
     words = [
         _word(str(s.symbol)) if isinstance(s, Dim) and s.symbol else str(Shape([s]).spelling)

@@ -17,7 +17,7 @@ import numpy as np
 from ...layers import StridedSliceV1
 from ...schemas import Array, Dim, ElementType, IRError, Shape, Size, Tensor, UsageError
 from ...schemas.shapes import number
-from ..document import Layer
+from ..document import Layer, is_on
 from .orders import Desk
 from .workbench import Source
 
@@ -31,8 +31,7 @@ _BATCH = Dim(2, None, _NAME)
 #: Inputs that have a row for each sample, as the first has.
 _BESIDE_FIRST = {
     "LSTMSequence": (1, 2, 3), "GRUSequence": (1, 2), "RNNSequence": (1, 2), "LSTMCell": (1, 2),
-    "GRUCell": (1,), "RNNCell": (1,), "AUGRUSequence": (1, 2, 5), "AUGRUCell": (1, 5),
-    "ReverseSequence": (1,),
+    "GRUCell": (1,), "RNNCell": (1,), "ReverseSequence": (1,),
 }  # fmt: skip
 #: What lists the finds of all samples, each with the number of its sample.
 LISTS = frozenset(
@@ -72,7 +71,7 @@ class Batch:
         for layer in self.bench.graph.order():
             if layer.type == "Result":
                 continue
-            feeders = [Source(*row) for row in self.bench.graph.sources(layer) if row is not None]
+            feeders = self._feeders(layer)
             if any(self._axis(one) is not None for one in feeders):
                 self._through(layer, feeders)
         ends = [layer for layer in self.bench.graph.results if not self.bench.is_gone(layer)]
@@ -129,7 +128,7 @@ class Batch:
                 what = "lists what is found in all samples"
                 self.desk.report.note("batch", what, result)
                 return True
-            feeders = [Source(*row) for row in self.bench.graph.sources(layer) if row is not None]
+            feeders = self._feeders(layer)
             if layer in self._lost:
                 fed = next(one for one in feeders if self._axis(one) is not None)
                 shape = str(self.bench.known(fed).shape).replace(_NAME, "N")
@@ -148,6 +147,10 @@ class Batch:
         return False
 
     # What is known.
+
+    def _feeders(self, layer: Layer) -> list[Source]:
+        """What feeds a layer."""
+        return [Source(*row) for row in self.bench.graph.sources(layer) if row is not None]
 
     def _axis(self, source: Source) -> int | None:
         """The axis along which samples lie, if there is one."""
@@ -170,8 +173,7 @@ class Batch:
 
     def _value(self, layer: Layer, place: int) -> Array | None:
         """The numbers of an input that is a constant."""
-        sources = self.bench.graph.sources(layer)
-        source = sources[place] if place < len(sources) else None
+        source = self.bench.graph.producer(layer, place)
         return None if source is None else self.bench.known(Source(*source)).value
 
     # What is changed.
@@ -259,7 +261,7 @@ class Batch:
                 self._note(layer, "the computed pattern", wanted)
                 self.bench.learn(layer)
             return
-        special = str(layer.data.get("special_zero", "")).lower() in ("true", "1")
+        special = is_on(layer, "special_zero")
         wanted = [int(entry) for entry in pattern.ravel()]
         copies = special and place == axis and place < len(before) and (
             after[place] == before[place] and self._outer.get(feeders[0], 1) == outer
@@ -328,7 +330,8 @@ class Batch:
 
     def _beside_first(self, layer: Layer, feeders: Sequence[Source]) -> None:
         """Inputs with a row for each sample, such as the state that a sequence begins with."""
-        if self._axis(feeders[0]) != 0:
+        rows = getattr(layer.op, "batch_axis", 0)  # ReverseSequence's own
+        if self._axis(feeders[0]) != rows % len(self._was(feeders[0])):
             return
         for place in _BESIDE_FIRST[layer.type]:
             if place < len(feeders) and self._axis(feeders[place]) is None:
@@ -360,7 +363,7 @@ class Batch:
 
     def _slice(self, layer: Layer, feeders: Sequence[Source]) -> None:
         """Slice: as StridedSlice."""
-        axis, size = self._axis(feeders[0]), None
+        axis = self._axis(feeders[0])
         starts, stops, steps = (self._value(layer, place) for place in (1, 2, 3))
         if axis is None or starts is None or stops is None or steps is None:
             return
@@ -443,7 +446,11 @@ _PATCHES: dict[str, _Patch] = {
 
 
 def _is_batch(size: Size) -> bool:
-    return isinstance(size, Dim) and size.symbol is not None and _NAME in size.symbol.names
+    """Whether a size is the batch, or so many times the batch."""
+    if not isinstance(size, Dim) or size.symbol is None or _NAME not in size.symbol.names:
+        return False
+    ones = dict.fromkeys(size.symbol.names, 1)
+    return size.symbol.value(ones | {_NAME: 2}) == 2 * size.symbol.value(ones)
 
 
 def _has(mask: Sequence[int], entry: int) -> bool:

@@ -34,8 +34,8 @@ class SetBatch(Edit):
     def _carry_out(self, desk: Desk) -> None:
         desk.outermost("batch")
         wanted = read_shape(str(self.batch))
-        if wanted.rank != 1:
-            raise UsageError(f'"batch" is {self.batch!r:.60}, one size is wanted')
+        if wanted.rank != 1 or wanted[0] == 0:
+            raise UsageError(f'"batch" is {self.batch!r:.60}, one size above 0 is wanted')
         axes, old = self._axes(desk)
         before = infer(desk.model, {
             place: desk.bench.known(Source(layer, 0)).shape.with_size(axes[layer], old)
@@ -45,22 +45,25 @@ class SetBatch(Edit):
         if self.prove:
             try:
                 trial = Trial(desk.model, axes, old)
-            except (IRError, LimitError) as error:
+            except IRError as error:
                 why = error.message
         batch = Batch(desk, before.tensors, axes, old)
-        lists = batch.follow()
+        but = batch.follow() | {x for x in desk.model.results if desk.bench.is_gone(x)}
         shapes = {layer: before.of(layer)[0].shape for layer in axes}
+        declared = {layer: layer.data.get("shape", "") for layer in axes}
         for layer, axis in axes.items():
             desk.keep(layer, "data", "rt_info")
             _declare(layer, shapes[layer].with_size(axis, ANY))
         if trial is not None:
-            with _about_batches():
-                apart = trial.difference(lists)
-            if apart is None:
-                why = "no output has finite numbers that differ from sample to sample"
-            else:
-                told = f"two samples at once and alone differ by {apart:.2g}"
-                desk.report.note("tried", told)
+            why = "no output has finite numbers that differ from sample to sample"
+            try:
+                with _about_batches():
+                    apart = trial.difference(but)
+                if apart is not None:
+                    told, why = f"two samples at once and alone differ by {apart:.2g}", ""
+                    desk.report.note("tried", told)
+            except LimitError as error:
+                why = error.message
         if why:
             desk.report.note("untried", why)
         batch.finish()
@@ -68,7 +71,7 @@ class SetBatch(Edit):
             shape = shapes[layer].with_size(axis, wanted[0])
             _declare(layer, shape)
             keep_symbols(layer, shape)
-            desk.report.note("batch", f"takes {shape}, took {shapes[layer]}", layer)
+            desk.report.note("batch", f"takes {shape}, took {declared[layer]}", layer)
 
     def _axes(self, desk: Desk) -> tuple[dict[Layer, int], int]:
         """The inputs that take samples, with the axis along which these lie, and how many."""
@@ -100,7 +103,7 @@ def _about_batches() -> Iterator[None]:
     """Say of what goes wrong with several samples that it is about them."""
     try:
         yield
-    except UsageError:
+    except (UsageError, LimitError):
         raise
     except IRError as error:
         what = f"two samples at once do not go through: {error.message}"

@@ -120,8 +120,6 @@ class Preprocess(Edit):
         parameter.data = {
             **parameter.data, "shape": made.shape.spelling, "element_type": str(kind)
         }  # fmt: skip
-        if parameter.rt_info is not None:
-            parameter.rt_info.remove("symbols")
         keep_symbols(parameter, made.shape)
 
 

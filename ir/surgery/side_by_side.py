@@ -62,8 +62,17 @@ class Trial:
         worst: float | None = None
         for place, (array, result) in enumerate(zip(both, self._model.results, strict=True)):
             alone = [found[place] for found in self._alone]
+            if result in but or array.dtype.kind not in "fiub":
+                continue
             axis = _doubled(array, alone)
-            if axis is None or array.dtype.kind not in "fiub" or result in but:
+            if axis is None:
+                if array.shape != alone[0].shape == alone[1].shape:
+                    raise UsageError(
+                        f"output {place} of two samples at once has the shape {array.shape}, of "
+                        f"each alone {alone[0].shape}: that is not two of them",
+                        result.where,
+                        f"something stands beside samples once, not for each; {_ALL_THE_SAME}",
+                    )
                 continue
             if not np.array_equal(np.nan_to_num(alone[0]), np.nan_to_num(alone[1])):
                 worst = worst or 0.0

@@ -184,10 +184,9 @@ class Workbench:
 
     def feeder(self, layer: Layer, index: int) -> Source:
         """What feeds an input."""
-        sources = self.graph.sources(layer)
-        if index >= len(sources):
-            raise UsageError(f'layer "{layer.name}" has {len(sources)} inputs, not {index}')
-        source = sources[index]
+        if index >= len(layer.inputs):
+            raise UsageError(f'layer "{layer.name}" has {len(layer.inputs)} inputs, not {index}')
+        source = self.graph.producer(layer, index)
         if source is None:
             raise IRError(f"input {index} is fed by nothing", layer.where)
         return Source(*source)
