@@ -283,3 +283,21 @@ def test_what_was_written_follows_too(tmp_path: Path) -> None:
     model = ir.read(tmp_path / "new.xml")
     ir.reshape(model, {"x": "1,3,5,6"})
     assert ir.infer(model)["y"].shape.static == (1, 3, 8, 9)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"op": "rename", "any": "x", "to": "picture"},
+        {"op": "rename", "any": "r", "to": "q"},
+        {"op": "bypass", "layer": "r"},
+    ],
+    ids=["the input", "what feeds it", "without what fed it"],
+)
+def test_an_edit_does_not_make_other_sizes_right(entry: dict[str, Any]) -> None:
+    file = caffe()
+    model = ir.edit(ir.loads(file.xml, file.bin), [entry]).model
+    name = model.parameters[0].name
+    assert ir.reshape(model, {name: "3,2,4,4"})["y"].shape.static == (3, 2, 7, 7)
+    with pytest.raises(IRError, match="it is fed"):
+        ir.reshape(model, {name: "1,2,5,5"})

@@ -189,6 +189,20 @@ def test_a_place_among_tensors_that_nothing_holds_is_refused() -> None:
     _refused(made, UnsupportedError, "shapes [2,3] and [3,2]", "which of them is read")
 
 
+@pytest.mark.parametrize("order", ["a b c", "b a c", "b c a"])
+def test_tensors_of_sizes_that_nobody_knows_may_come_first(order: str) -> None:
+    """A size that is not known fits each of two that do not fit each other."""
+    made = model(
+        [node("SequenceConstruct", order, "s"), node("SequenceAt", "s at", "y")],
+        [info("a", ["n", "m"]), info("b", [3, 2]), info("c", [4, 2]),
+         info("at", [], TensorProto.INT64)],
+        [info("y", None)],
+    )  # fmt: skip
+    given = {"a": numbers(5, 2), "b": numbers(3, 2), "c": numbers(4, 2)}
+    for place in range(3):
+        same(made, given | {"at": np.array(place)})
+
+
 @pytest.mark.parametrize("shape", [[2, 3], ["n", "m"]])
 def test_a_place_that_depends_on_values(shape: list[Any]) -> None:
     made = model(

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,10 @@ def test_ways_to_name_a_pair(tmp_path: Path) -> None:
         assert model.rt_info.find("framework").value == "demo"  # type: ignore[union-attr]  # it is there
     assert ir.loads(NET, BIN).layer("w").value.tolist() == [0, 1, 2, 3]
     assert ir.loads(NET.encode(), bytearray(BIN)).path is None
+    with open(weights, "rb") as file:
+        mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
+    for _ in range(2):
+        assert ir.read(xml, mapped).layer("w").value.tolist() == [0, 1, 2, 3]
 
 
 def test_weights_that_are_no_bytes(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from ..document import Model
 from ..files import content_of, find_pair, read_pair
 from ..opening import opened
 from ..storage import Weights, beside, open_weights
-from ..text import Source
+from ..text import MOST_TOLD, Source
 from .findings import Finding, Report
 from .rules import (
     attributes,
@@ -53,9 +53,6 @@ if TYPE_CHECKING:
 
 #: What can be checked: a model, a path, or the bytes of a document.
 Checkable: TypeAlias = "Model | str | PathLike[str] | bytes | IO[bytes] | IO[str]"
-
-#: So many findings of one code are told; more of them say nothing new.
-MOST = 1000
 
 #: The groups, in an order in which later ones build on what earlier ones found out.
 GROUPS: tuple[Callable[[LooseModel], Iterator[Note]], ...] = (
@@ -152,11 +149,11 @@ def _check(
         if not is_chosen(note.code):
             continue
         count[note.code] += 1
-        if count[note.code] <= MOST:
+        if count[note.code] <= MOST_TOLD:
             chosen.append(note)
     if source is not None:
         count.update({k: n for k, n in source.left_out.items() if is_chosen(k)})
-    left = {code: number - MOST for code, number in count.items() if number > MOST}
+    left = {code: number - MOST_TOLD for code, number in count.items() if number > MOST_TOLD}
     return Report(
         _finish(chosen, source, place), place, readable=source is not None, left_out=left
     )

@@ -23,8 +23,8 @@ class Remark:
     message: str
     where: Where = field(default_factory=Where)
     hint: str | None = None
-    #: The tensor, by its layer's name and its index, whose sizes but for the batch must stay.
-    fixed: tuple[str, int] | None = None
+    #: The tensor, by its layer's id and its index, whose sizes but for the batch must stay.
+    fixed: tuple[int, int] | None = None
     #: For who checks a document; it is of no tree once the remark is copied or pickled.
     element: etree._Element | None = field(default=None, compare=False, repr=False)
 

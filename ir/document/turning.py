@@ -22,6 +22,8 @@ _MIXING = frozenset({"Add", "Concat", "Divide", "Multiply", "Select", "Subtract"
 #: The most layers that are looked at behind a constant.
 _MOST = 64
 _EITHER = frozenset({False, True})
+#: What lays out a constant in its own way.
+_PRODUCTS = frozenset({"ConvolutionBackpropData", "Einsum", "MatMul"})
 _STRAIGHT: _Way = (False, "")
 
 
@@ -73,7 +75,9 @@ class Readings:
             for user, index in self._wiring.readers(layer):
                 if len(seen) > _MOST:  # as many may read each of many constants
                     break
-                way = _way(user, index, self._wiring.sizes(user, index))
+                way = None
+                if user.type in _PRODUCTS:
+                    way = _way(user, index, self._wiring.sizes(user, index))
                 if way is not None:
                     ways.add((turn != way[0], way[1]))
                     continue
@@ -164,24 +168,28 @@ def ways_of(graphs: dict[Graph, Readings | None], constant: Layer) -> Ways:
     if graph is None:
         return frozenset()
     if graph not in graphs:
-        graphs[graph] = Readings(GraphWiring(graph)) if _has_square(graph) else None
+        graphs[graph] = Readings(GraphWiring(graph)) if _has_product(graph) else None
     readings = graphs[graph]
     return frozenset() if readings is None else readings.of(constant).ways
 
 
-def _has_square(graph: Graph) -> bool:
+def _has_product(graph: Graph) -> bool:
     """Whether a product has a way to take an input: where none has, nobody has to look."""
     return any(
         _way(layer, index, port.dims) is not None
-        for layer in graph.layers for index, port in enumerate(layer.inputs)
+        for layer in graph.layers if layer.type in _PRODUCTS
+        for index, port in enumerate(layer.inputs)
     )  # fmt: skip
 
 
 def _way(layer: Layer, index: int, sizes: Sequence[int]) -> _Way | None:
-    """How a product takes an input; none where both layouts are not as large, or it is no product.
+    """How a product takes an input; none where it is no square, or it is no product.
 
-    What OpenVINO makes of an Einsum is not followed: each equation is a way of its own. A
-    Convolution takes its weights as what is no product takes them.
+    A constant that is no square is read in two ways by products of other sizes alone. Where
+    another has its bytes and its sizes the other way round, OpenVINO mixes the two up all the
+    same: nobody has weights like that, and bytes of all others would be written twice. What
+    OpenVINO makes of an Einsum is not followed: each equation is a way of its own. A Convolution
+    takes its weights as what is no product takes them.
     """
     if layer.type == "Einsum":
         return False, f"{layer.data.get('equation', '')} {index}"

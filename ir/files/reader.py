@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from mmap import mmap
 from os import PathLike
 from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
@@ -217,7 +218,8 @@ def _name(file: object) -> str | None:
 def _weights(weights: Source | Buffer | Weights) -> Weights:
     if isinstance(weights, (str, PathLike)):
         return open_weights(weights)
-    if isinstance(weights, Weights) or not hasattr(weights, "read"):
+    # A map of a file has a place from which it is read, too.
+    if isinstance(weights, (Weights, mmap)) or not hasattr(weights, "read"):
         return _bytes(weights)
     content = weights.read()
     if isinstance(content, str):

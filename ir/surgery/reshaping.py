@@ -63,18 +63,22 @@ def _refuse_fixed(model: Model, tensors: Tensors) -> None:
     """Refuse other sizes for what an older file says of the declared ones alone."""
     remarks = () if model.origin is None else model.origin.remarks
     fixed = [(one, *one.fixed) for one in remarks if one.fixed is not None]
-    layers = {layer.name: layer for layer in model.layers} if fixed else {}
-    for remark, name, index in fixed:
-        layer = layers.get(name)
-        if layer is None or layer.id not in tensors or index >= len(layer.outputs):
-            continue
-        told, found = layer.outputs[index].dims, dims_of(tensors[layer.id][index].shape)
-        if found[1:] != told[1:]:
-            raise IRError(
-                f"{remark.message}; it is fed {list(told)}, and would be fed {list(found)}",
-                remark.where,
-                "convert the original model again, for this size",
-            )
+    layers = {layer.id: layer for layer in model.layers} if fixed else {}
+    for remark, number, index in fixed:
+        layer = layers.get(number)
+        # Where the tensor was taken out since, any input that is of another size might lead there.
+        looked_at = model.parameters if layer is None else [layer]
+        for one in looked_at:
+            place = 0 if layer is None else index
+            if one.id not in tensors or place >= len(one.outputs):
+                continue
+            told, found = one.outputs[place].dims, dims_of(tensors[one.id][place].shape)
+            if found[1:] != told[1:]:
+                raise IRError(
+                    f"{remark.message}; it is fed {list(told)}, and would be fed {list(found)}",
+                    remark.where,
+                    "convert the original model again, for this size",
+                )
 
 
 def declare(graph: Graph, tensors: Tensors) -> None:

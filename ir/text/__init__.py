@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .positions import position as position
     from .repairs import Repair as Repair
     from .repairs import repair as repair
+    from .scanner import MOST_TOLD as MOST_TOLD
     from .source import Source as Source
     from .source import layer_around as layer_around
 
@@ -36,6 +37,7 @@ face(
         "parsing": "parse",
         "positions": "at exact position",
         "repairs": "Repair repair",
+        "scanner": "MOST_TOLD",
         "source": "Source layer_around",
     },
 )

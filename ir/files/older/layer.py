@@ -179,7 +179,7 @@ class Old:
         """
         layer, told = self.layer, None
         if fixed is not None and self.scene.walk.outer:
-            told = self[fixed].layer.name, self[fixed].index
+            told = self[fixed].layer.id, self[fixed].index
         self.scene.origin.remarks.append(
             Remark(kind, message, layer.where, hint, told, layer.element)
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from ....layers.movement import check_pieces
@@ -33,10 +35,10 @@ def stacked(node: Node, given: Listed) -> Output:
 def piled(node: Node, parts: list[Output]) -> Output:
     """Tensors one behind the other along the first axis; on others their sizes have to agree."""
     shapes = [Shape(part.tensor.shape.sizes[1:]) for part in parts if part.tensor.rank is not None]
-    for shape in shapes[1:]:
-        if shape.rank != shapes[0].rank or not all(map(compatible, shape, shapes[0])):
+    for one, shape in combinations(dict.fromkeys(shapes), 2):
+        if shape.rank != one.rank or not all(map(compatible, shape, one)):
             raise UnsupportedError(
-                f"a sequence has tensors of the shapes [{shapes[0]}] and [{shape}], and it is not "
+                f"a sequence has tensors of the shapes [{one}] and [{shape}], and it is not "
                 "known which of them is read: IR needs them as one",
             )
     return joined(node, parts, 0)
@@ -49,7 +51,10 @@ def _parts(node: Node, items: list[Output]) -> Cut | None:
         return None
     columns = list(enumerate(zip(*shapes, strict=True)))
     axes = [axis for axis, sizes in columns if not all(same(sizes[0], one) for one in sizes)]
-    surely = [axis for axis, sizes in columns if not all(compatible(sizes[0], x) for x in sizes)]
+    surely = [
+        axis for axis, sizes in columns
+        if not all(compatible(*pair) for pair in combinations(set(sizes), 2))
+    ]  # fmt: skip
     if len(surely or axes) != 1:
         return None
     (axis,) = surely or axes
