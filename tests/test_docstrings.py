@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -22,6 +23,7 @@ NEEDS = {
 PARTS = {"files/older/table", "comparing/reduction", "fleet/predictor"}
 
 
+@cache
 def examples() -> dict[str, str]:
     """The examples by file."""
     found = {}

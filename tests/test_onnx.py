@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +158,14 @@ def test_imported_network_is_sound_and_the_same_in_openvino(tmp_path: Path) -> N
     np.testing.assert_allclose(found, wanted, 2e-3, 1e-5)
 
 
+@cache
+def node_cases() -> list[Any]:
+    """The package takes seconds to make them."""
+    return list(onnx_coverage.cases())
+
+
 def test_node_cases() -> None:
-    cases = list(onnx_coverage.cases())
+    cases = node_cases()
     names = {case.name: case.model.graph.node[0].op_type for case in cases
              if len(case.model.graph.node) == 1}  # fmt: skip
     onnx_coverage._whole.update(names)
@@ -182,7 +189,7 @@ def test_imported_nodes_load_and_compute_in_openvino(operator: str) -> None:
     core = ov.Core()
     options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
     asked = 0
-    for case in onnx_coverage.cases():
+    for case in node_cases():
         nodes = case.model.graph.node
         if len(nodes) != 1 or nodes[0].op_type != operator or asked == 6:
             continue
