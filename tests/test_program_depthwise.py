@@ -19,7 +19,7 @@ from vinoir.ir.engine.plan import build
 from vinoir.ir.engine.workers import WIDE_KERNELS
 from vinoir.schemas import Array
 
-TILES = [Tile(1, 1), Tile(1, 8), Tile(2, 8), Tile(3, 2), Tile(4, 4), Tile(5, 1), Tile(16, 32)]
+TILES = [Tile(1, 1), Tile(1, 8), Tile(2, 8), Tile(3, 2), Tile(4, 4), Tile(5, 1), Tile(16, 15)]
 
 
 @pytest.fixture
