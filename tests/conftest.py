@@ -12,7 +12,9 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,9 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
+
+#: Which part of each table of cases is run; the second of four is 2/4.
+PART = os.environ.get("VINOIR_PART", "1/1")
 
 # A machine with other work is no reason to fail.
 settings.register_profile("untimed", settings(), deadline=None)
@@ -104,17 +109,41 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Written:
     return Written(folder)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What goes through shared data or a browser is left out where there is none.
+def in_part(names: Iterable[str], part: str) -> Iterator[bool]:
+    """Whether each of these tests is in a part: some cases of each table, at least its last one.
 
-    ``test_shared`` and ``test_pictures`` say so, once for all.
+    Their names decide, not their places: every so many would be one column of a table of columns.
+    """
+    number, count = map(int, part.split("/"))
+    names = list(names)
+    left = Counter(name.partition("[")[0] for name in names)
+    met: set[str] = set()
+    for name in names:
+        table = name.partition("[")[0]
+        left[table] -= 1
+        chosen = zlib.crc32(name.encode()) % count == number % count
+        chosen |= not left[table] and table not in met
+        if chosen:
+            met.add(table)
+        yield chosen
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What goes through shared data or a browser is left out where there is none, and other parts.
+
+    ``test_shared`` and ``test_pictures`` say what there is none of, once for all.
     """
     lacking = {
         name
         for name, is_there in (("shared", SHARED.is_dir()), ("browser", chromium() is not None))
         if not is_there
     }
-    gone = [item for item in items if lacking & {mark.name for mark in item.iter_markers()}]
+    chosen = in_part((item.nodeid for item in items), PART)
+    gone = [
+        item
+        for item, is_in in zip(items, chosen, strict=True)
+        if not is_in or lacking & {mark.name for mark in item.iter_markers()}
+    ]
     if gone:
         config.hook.pytest_deselected(items=gone)
         left_out = set(gone)
