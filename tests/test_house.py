@@ -98,7 +98,6 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in SOURCES}
 
 
-@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
@@ -139,20 +138,23 @@ UNITED = "a | b", "a - b", "{x for x in a}", "[*a]", "set(a)"
 
 def looked_up_anew(tree: ast.AST) -> Iterator[ast.Compare]:
     """Where a loop makes a collection at each turn, not of constants alone, to look one up."""
-    for loop in ast.walk(tree):
-        for node in ast.walk(loop) if isinstance(loop, TURNS) else ():
-            if not isinstance(node, ast.Compare):
-                continue
-            if not isinstance(node.ops[0], ast.In | ast.NotIn):
-                continue
-            wanted = node.comparators[0]
-            united = isinstance(wanted, ast.List | ast.Set) and any(
-                isinstance(one, ast.Starred) for one in wanted.elts
-            )
-            united |= isinstance(wanted, ast.Call) and getattr(wanted.func, "id", "") in CALLED
-            names = {name.id for name in ast.walk(wanted) if isinstance(name, ast.Name)} - CALLED
-            if (united or isinstance(wanted, MAKERS)) and not all(map(str.isupper, names)):
-                yield node
+    met: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while met:
+        node, in_loop = met.pop()
+        inner = in_loop or isinstance(node, TURNS)
+        met += [(child, inner) for child in ast.iter_child_nodes(node)]
+        if not (in_loop and isinstance(node, ast.Compare)):
+            continue
+        if not isinstance(node.ops[0], ast.In | ast.NotIn):
+            continue
+        wanted = node.comparators[0]
+        united = isinstance(wanted, ast.List | ast.Set) and any(
+            isinstance(one, ast.Starred) for one in wanted.elts
+        )
+        united |= isinstance(wanted, ast.Call) and getattr(wanted.func, "id", "") in CALLED
+        names = {name.id for name in ast.walk(wanted) if isinstance(name, ast.Name)} - CALLED
+        if (united or isinstance(wanted, MAKERS)) and not all(map(str.isupper, names)):
+            yield node
 
 
 @pytest.mark.parametrize("united", UNITED)
