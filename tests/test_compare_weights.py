@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_compare import FILE
 from vinoir import ir
-from vinoir.ir.comparing import divergence, references, rounding, weights
+from vinoir.ir.comparing import references, rounding, walking, weights
 from vinoir.ir.comparing.references import from_constants
 from vinoir.ir.execution import Interpreter
 from vinoir.ir.inference import infer
@@ -57,7 +57,7 @@ def test_weights_in_f16_are_not_rounded_where_a_piece_ends(
     """What is declared as f16 is computed in f32; handed over as an input it would be rounded."""
     if against == "openvino":
         pytest.importorskip("openvino")
-    monkeypatch.setattr(divergence, "_LAYERS", pieces)
+    monkeypatch.setattr(walking, "_LAYERS", pieces)
     given = [np.random.default_rng(0).standard_normal((4, 24)).astype("f4")]
     found = ir.compare(products(3, 24), against, given)
     assert not found, str(found)
@@ -78,7 +78,7 @@ def test_the_reference_gets_weights_as_they_are_in_the_file(
         return run(part, given)
 
     monkeypatch.setattr(references, "_compiled", compiled)
-    monkeypatch.setattr(divergence, "_LAYERS", 2)
+    monkeypatch.setattr(walking, "_LAYERS", 2)
     assert not ir.compare(products(3, 16), "compiled")
     assert [len(names) for names in inputs] == [1] * len(inputs)
 
@@ -176,7 +176,7 @@ def test_places_of_equal_values_are_ties_others_are_wrong(tmp_path: Path) -> Non
             return [right[0], np.array([places], right[1].dtype)]
 
         reference = references.InPieces(model, "told", compute)
-        rows = divergence._walk(model, reference, {model.parameters[0].id: values}, None, None)
+        rows = walking.walk(model, reference, {model.parameters[0].id: values}, None, None)
         return {spot: step.verdict for spot, step in rows}[layer.id, 1]
 
     assert judged([1, 2, 3, 4]) == "equal"
@@ -223,7 +223,7 @@ def test_what_follows_from_a_number_that_a_reference_cannot_hold_is_right() -> N
     for ends, last, wrong in cases:  # noqa: B007  # compute takes them
         reference = references.InPieces(model, "narrow", compute)
         reference.narrows = True
-        rows = divergence._walk(model, reference, {model.parameters[0].id: given}, None, None)
+        rows = walking.walk(model, reference, {model.parameters[0].id: given}, None, None)
         assert [step.place.name for _, step in rows if step.is_wrong] == wrong
 
 
@@ -396,7 +396,7 @@ def test_what_is_wrong_only_in_company_is_asked_for_alone() -> None:
             ]  # fmt: skip
 
         reference = references.InPieces(model, "company", compute)
-        rows = divergence._walk(model, reference, {key: given}, None, None)
+        rows = walking.walk(model, reference, {key: given}, None, None)
         return [step.place.name for _, step in rows if step.is_wrong]
 
     assert steps(2, False) == []

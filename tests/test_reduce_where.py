@@ -15,7 +15,7 @@ from networks import Drawer
 from test_compare import chain
 from test_reduce import operations
 from vinoir import ir
-from vinoir.ir.comparing import divergence
+from vinoir.ir.comparing import walking
 from vinoir.ir.comparing.divergence import refused_layer, wrong_layer
 from vinoir.ir.comparing.extraction import cut_off, extract, operations_of
 from vinoir.ir.comparing.failures import Failure, failure
@@ -88,7 +88,7 @@ def test_a_layer_that_a_runtime_refuses_is_tried_first() -> None:
 def test_of_wrong_layers_one_is_named_that_is_wrong_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(divergence, "_LAYERS", 1)
+    monkeypatch.setattr(walking, "_LAYERS", 1)
     model = chain()
     model.layer("elu1").type = "Sinh"
     model.layer("elu4").type = "Sinh"

@@ -408,6 +408,11 @@ class StepRow(Part):
     variable: str
     outputs: int
     is_read: bool
+    #: Of a layer in a body: which body, and the turn of a loop.
+    tag: str
+    turn: int | None
+    #: The first layer in a body of this one that is wrong by itself.
+    inner: StepRow | None
 
 
 class ConstantRow(Part):

@@ -17,30 +17,23 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ...layers.budget import within
-from ...layers.casting import as_computed
 from ...layers.leftovers import tidy
-from ...layers.memory import give_back, nbytes
 from ...schemas import Array, IRError, UsageError
 from ...schemas.numbers import at_least, random_of
 from ...schemas.printing import Table, counted, printable, printable_name
 from ..document import Layer, Model, named_inputs
 from ..execution import (
     Inputs,
-    Interpreter,
-    InterpreterStep,
     check_inputs,
     fill,
     infer_for,
     refuse_unknown,
 )
 from ..faces import Shown
-from ..inference import Inferred
 from ..opening import ModelLike, opened
 from .extraction import Spot
-from .judging import Judge, Memory, Step, variable_of
-from .making import with_makers
+from .judging import Memory, Step, variable_of
 from .pairing import pair_ends
-from .recasting import recast
 from .references import (
     ENDS,
     InPieces,
@@ -49,14 +42,11 @@ from .references import (
     Recorded,
     Reference,
     from_constants,
-    has_state,
     make_reference,
 )
 from .rounding import MODEL_TIMES
+from .walking import steps_of_sample, walk
 
-#: Layers for which the reference is asked at once; and bytes of what they take from the file and
-#: give, as a part of the whole file, but so many at least and at most.
-_LAYERS, _PART, _LEAST, _MOST = 32, 8, 2 << 20, 32 << 20
 #: Names that are listed of many.
 _SHOWN = 4
 RANDOM = "inputs were made at random, unknown sizes as small as may be: give inputs that fit"
@@ -153,7 +143,9 @@ class Comparison(Shown):
             yield f"{head}: none is wrong, the largest error of a layer is {largest:.3g}"
         else:
             yield f"{head}: {len(self.wrong)} wrong"
-            yield f"first: {printable(self.first)}"
+            yield f"first: {printable(self.first.alone)}"
+            for step in self.first.inside():
+                yield f"in its {step.within}: {printable(step.alone)}"
         yield from self.pairing
         for step in differing[: most or len(differing)]:
             yield printable(step) if step.variable else f"output {printable(step)}"
@@ -175,7 +167,7 @@ class Comparison(Shown):
             yield f"not asked: {printable(name)}: {printable(reason, 300)}"
         for step in self.worst(most):
             if step.own or step.is_wrong:
-                yield f"  {printable(step)}"
+                yield f"  {printable(step.alone)}"
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -241,7 +233,7 @@ def compare(
         _refuse_inner_variables(whole)
     reference = make_reference(whole, against, onnx)
     try:
-        with within(max_memory, max_seconds) as budget:
+        with within(max_memory, max_seconds):
             rows = list(_samples(whole, reference, inputs, samples, seed))
             found = Comparison(reference.name, len(rows), _variables(whole), sequence)
             memory = Memory(sequence)
@@ -251,18 +243,14 @@ def compare(
                 if isinstance(reference, OnnxRuntime):
                     found.pairing = pair_ends(reference, rows[0])
                 for number, given in enumerate(rows):
-                    steps: dict[Spot, Step] = {}
-                    for spot, step in _walk(whole, reference, given, tolerance, progress, memory):
-                        budget.check_time()
-                        steps[spot] = replace(step, sample=number)
-                    if isinstance(reference, OtherModel):
-                        others = recast(whole, steps)
-                        together |= others
-                        steps = {x: step for x, step in steps.items() if x[0] not in others}
+                    steps, others = steps_of_sample(
+                        whole, reference, given, tolerance, progress, memory
+                    )
+                    together |= others
                     for spot, step in steps.items():
                         known = worst.get(spot)
                         if known is None or _badness(step) > _badness(known):
-                            worst[spot] = step
+                            worst[spot] = _of_sample(step, number)
             except IRError as error:
                 if inputs is None and isinstance(samples, int) and whole.parameters:
                     error.hint = error.hint or RANDOM
@@ -366,7 +354,7 @@ def wrong_layer(
     """
     first = None
     with within(None, max_seconds) as budget:
-        for _, step in _walk(model, reference, check_inputs(model, list(sample)), None, None):
+        for _, step in walk(model, reference, check_inputs(model, list(sample)), None, None):
             budget.check_time()
             if step.is_wrong and not step.own <= MODEL_TIMES * step.tolerance:
                 return step.place.id
@@ -381,7 +369,7 @@ def refused_layer(
 ) -> int | None:
     """The id of a layer that the reference refuses by itself, for one sample."""
     with within(None, max_seconds) as budget:
-        for _ in _walk(model, reference, check_inputs(model, list(sample)), None, None):
+        for _ in walk(model, reference, check_inputs(model, list(sample)), None, None):
             budget.check_time()
             if reference.refused:
                 break
@@ -392,6 +380,11 @@ def _some(names: Sequence[str], between: str = ", ") -> str:
     """The first of many names."""
     more = f"{between}…" if len(names) > _SHOWN else ""
     return between.join(map(printable_name, names[:_SHOWN])) + more
+
+
+def _of_sample(step: Step, number: int) -> Step:
+    inner = None if step.inner is None else _of_sample(step.inner, number)
+    return replace(step, sample=number, inner=inner)
 
 
 def _badness(step: Step) -> tuple[bool, float, float]:
@@ -441,96 +434,3 @@ def several(samples: Iterable[Inputs]) -> list[Inputs]:
     if not found:
         raise UsageError("no sample is given, the least is 1")
     return found
-
-
-def _walk(
-    model: Model,
-    reference: Reference,
-    arrays: Mapping[int, Array],
-    tolerance: float | None,
-    progress: Callable[[Layer], None] | None,
-    memory: Memory | None = None,
-) -> Iterator[tuple[Spot, Step]]:
-    """Go through one sample, piece by piece; ``memory`` is what variables hold."""
-    memory = Memory() if memory is None else memory
-    inferred = infer_for(model, arrays, memory.ours)
-    if isinstance(reference, OtherModel):
-        reference.state = memory.others
-    reference.begin(arrays, inferred)
-    judge = Judge(model, reference, inferred, tolerance, memory)
-    ours, theirs = judge.ours, judge.theirs
-    for layer_id, array in arrays.items():
-        ours[layer_id] = theirs[layer_id] = (as_computed(array),)
-    sizes: dict[int, int] = {}
-    walk = Interpreter(model, None, inferred=inferred)
-    walk.begin(memory.ours)
-    steps = {step.layer.id: step for step in walk.steps}
-    for piece in _pieces(model, walk, inferred, sizes):
-        told = dict(reference.told([step.layer for step in piece], theirs))
-        for place, step in enumerate(piece):
-            rest = [one.layer for one in piece[place + 1 :]]
-            if step.kernel is not None:
-                before = len(judge.in_company)
-                found = dict(judge.layer(step, told, alone=len(piece) == 1))
-                if any(one.is_wrong for one in found.values()):
-                    found = dict(with_makers(judge, step, told, steps)) or found
-                yield from found.items()
-                if len(judge.in_company) > before:
-                    told |= reference.told(rest, theirs)
-            # What comes after a layer that is not told could not be reached without it.
-            if (
-                reference.asks_again
-                and judge.untold([step.layer], told)
-                and judge.untold(rest, told)
-            ):
-                told |= reference.told(rest, theirs)
-            if progress is not None:
-                progress(step.layer)
-            if step.layer.id not in judge.fixed:
-                sizes[step.layer.id] = sum(array.nbytes for array in ours[step.layer.id])
-            for index in range(len(step.layer.outputs)):
-                told.pop((step.layer.id, index), None)  # whoever takes it has it from there
-            for done in step.freed:
-                del ours[done], theirs[done]
-        if model.weights is not None:
-            model.weights.release()  # what these layers took, no other takes
-        give_back()
-    yield from judge.outputs(arrays)
-    yield from judge.as_a_whole(arrays)
-    if memory.is_kept:
-        memory.ours, memory.theirs = walk.end(), {**memory.theirs, **judge.assigned}
-        if isinstance(reference, OtherModel):
-            memory.others = reference.end()
-
-
-def _pieces(
-    model: Model, walk: Interpreter, inferred: Inferred, sizes: Mapping[int, int]
-) -> Iterator[list[InterpreterStep]]:
-    """The steps in pieces of a few layers, none of which goes on after a layer with a state.
-
-    ``sizes`` are the bytes that layers gave so far.
-    """
-    piece: list[InterpreterStep] = []
-    size, count, held = 0, 0, 0 if model.weights is None else model.weights.size
-    most = min(max(held // _PART, _LEAST), _MOST)
-    guessed: dict[int, int] = {}
-    for step in walk.steps:
-        if step.kernel is None:
-            continue
-        tensors = inferred.of(step.layer)
-        more = nbytes(tensors)
-        if not all(tensor.shape.is_static for tensor in tensors):
-            # Of unknown size: as large as what the layer takes.
-            taken = [sizes.get(i, guessed.get(i, 0)) for i, _ in step.sources]
-            more = guessed[step.layer.id] = max(more, *taken, 0)
-        if piece and (size + more > most or count == _LAYERS):
-            yield piece
-            piece, size, count = [], 0, 0
-        piece.append(step)
-        size += more
-        count += not step.layer.is_constant
-        if has_state(step.layer):
-            yield piece
-            piece, size, count = [], 0, 0
-    if piece:
-        yield piece

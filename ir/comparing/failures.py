@@ -32,7 +32,7 @@ from ..files import write
 from ..inference import infer
 from .divergence import refused_layer, wrong_layer
 from .references import Compiled, OpenVINO, Reference
-from .rounding import allowed_for, error, may_be_rounding
+from .rounding import allowed_for, error, has_nan, may_be_rounding
 from .runtimes import RuntimeProcess, end_with_children, run_openvino
 
 #: Seconds that a command has for a model of nothing.
@@ -314,12 +314,6 @@ def differing(
     if layer is None and may_be_rounding(model, sample, found, wanted, _left(until)):
         return None
     return Failure("values differ", layer)
-
-
-def has_nan(array: Array) -> bool:
-    """Whether an array has what is no number."""
-    # Types that NumPy has not are of the kind V.
-    return array.dtype.kind in "fV" and bool(np.isnan(array).any())
 
 
 def _left(until: float | None) -> float | None:

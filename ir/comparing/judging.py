@@ -74,6 +74,11 @@ class Step:
     #: How many outputs the layer has; whether a layer that matters takes this one.
     outputs: int = 1
     is_read: bool = True
+    #: Of a layer in a body: which body, and in which turn of a loop.
+    tag: str = ""
+    turn: int | None = None
+    #: The first layer in a body of this one that is wrong by itself, if that was found.
+    inner: Step | None = None
 
     @property
     def is_wrong(self) -> bool:
@@ -104,7 +109,14 @@ class Step:
         """The type of the layer, and which output it is."""
         return f"{self.place.type} {self.which}".strip()
 
-    def __str__(self) -> str:
+    @property
+    def within(self) -> str:
+        """In which body it is, and in which turn, where it is in one."""
+        return self.tag if self.turn is None else f"{self.tag}, turn {self.turn}"
+
+    @property
+    def alone(self) -> str:
+        """What is to be said of this layer, without those in its bodies."""
         place = f"{self.place}, {self.which}" if self.which else f"{self.place}"
         head = f'variable "{self.variable}", assigned by ' if self.variable else ""
         text = f"{head}layer {place}: {self.verdict}, its own error {self.own:.3g}"
@@ -114,6 +126,15 @@ class Step:
         if self.is_wrong and self.constants:
             text += f"; it takes {', '.join(self.constants)}"
         return text
+
+    def inside(self) -> Iterator[Step]:
+        """The layer in a body of this one that is wrong, that in a body of it, and so on."""
+        if self.inner is not None:
+            yield self.inner
+            yield from self.inner.inside()
+
+    def __str__(self) -> str:
+        return "; in its ".join([self.alone, *(f"{x.within}: {x.alone}" for x in self.inside())])
 
 
 class _Case(NamedTuple):

@@ -26,6 +26,7 @@ from ...schemas.numbers import at_least, random_of
 from ..document import Model
 from ..execution import Inputs, check_inputs, fill
 from ..opening import ModelLike, opened
+from .bodies import opened_bodies
 from .divergence import RANDOM, several
 from .extraction import count_of, cut_off, extract, operations_of
 from .failures import Failing, FailsCommand, Failures, Samples, failing
@@ -33,7 +34,6 @@ from .keeping import Folder, Reduction
 from .minimizing import gathered, halved, smallest
 from .recording import Recording
 from .shrinking import SMALL, like, resized
-from .turns import opened_bodies
 
 #: Seconds that the first answer may take, however few are allowed.
 _FIRST = 10.0

@@ -289,3 +289,9 @@ def _level(found: Array, wanted: Array) -> float:
 def real(array: Array) -> Array:
     """The numbers in 64 bits, in which they are compared."""
     return np.asarray(array, np.float64)
+
+
+def has_nan(array: Array) -> bool:
+    """Whether an array has what is no number."""
+    # Types that NumPy has not are of the kind V.
+    return array.dtype.kind in "fV" and bool(np.isnan(array).any())

@@ -12,21 +12,12 @@ from ...layers.budget import within
 from ...schemas import Array, ElementType, InternalError, IRError, LimitError, Tensor
 from ..document import Graph, Layer, Model
 from ..execution import Interpreter, State, run_bodies
-from ..inference import infer_bodies, infer_graph, inputs_of, parameter_type
+from ..inference import parameter_type
 from .extraction import extract_body
-from .failures import has_nan
-from .recording import Recording
+from .rounding import has_nan
 
 #: So many turns are kept from the first on; of those after them the powers of two, and the last.
 _KEPT = 8
-
-
-class Opened(NamedTuple):
-    """A body as a model of its own, the one sample if there are any, and where both come from."""
-
-    model: Model
-    samples: list[list[Array]]
-    origin: str
 
 
 class Turn(NamedTuple):
@@ -37,23 +28,11 @@ class Turn(NamedTuple):
     arrays: dict[int, Array]
 
 
-def opened_bodies(
-    recorded: Recording, layer: Layer, sample: int, max_seconds: float | None
-) -> Iterator[Opened]:
-    """The bodies of a layer, with what a sample gives them in the turns that may be at fault.
-
-    Without samples there are types and shapes alone.
-    """
-    if not recorded.values:
-        for tag, known in given_tensors(recorded, layer).items():
-            yield Opened(extract_body(layer, tag, known), [], _origin(layer, tag))
-        return
-    sources = [(source[0].id, source[1]) for source in recorded.model.sources(layer) if source]
-    recorded.record(sources, max_seconds)
-    held = recorded.values[sample]
-    if not all(spot in held for spot in sources):
-        return  # the run ends before it
-    for turn in turns_of(layer, [held[spot] for spot in sources], max_seconds):
+def models_of_turns(
+    layer: Layer, inputs: Sequence[Array], max_seconds: float | None = None
+) -> Iterator[tuple[Turn, Model, list[Array]]]:
+    """The turns of a layer, the likeliest to fail first: each as a model, with its inputs."""
+    for turn in turns_of(layer, inputs, max_seconds):
         parameters = layer.bodies[turn.tag].parameters
         if not all(one.id in turn.arrays for one in parameters):
             continue  # the port map does not fill them
@@ -62,9 +41,7 @@ def opened_bodies(
             one.id: Tensor(ElementType.of(array.dtype), array.shape)
             for one, array in zip(parameters, arrays, strict=True)
         }
-        at = "" if layer.type == "If" else f"turn {turn.number}, "
-        origin = f"{_origin(layer, turn.tag)} ({at}sample {sample})"
-        yield Opened(extract_body(layer, turn.tag, known), [arrays], origin)
+        yield turn, extract_body(layer, turn.tag, known), arrays
 
 
 def turns_of(layer: Layer, inputs: Sequence[Array], max_seconds: float | None) -> list[Turn]:
@@ -115,20 +92,6 @@ class _Recorder:
         return list({turn.number: turn for turn in (*likely, *rest)}.values())
 
 
-def given_tensors(recorded: Recording, layer: Layer) -> dict[str, Mapping[int, Tensor]]:
-    """By body, what its Parameters are inferred to be, the last time that it was looked at."""
-    found: dict[str, Mapping[int, Tensor]] = {}
-    tags = {id(body): tag for tag, body in layer.bodies.items()}
-
-    def note(body: Graph, given: Mapping[int, Tensor]) -> dict[int, tuple[Tensor, ...]]:
-        found[tags[id(body)]] = dict(given)
-        return infer_graph(body, given)
-
-    with suppress(IRError, InternalError):
-        infer_bodies(layer, inputs_of(recorded.model, layer, recorded.tensors), note)
-    return found
-
-
 def _as_declared(parameter: Layer, array: Array) -> Array:
     """An array as a Parameter says it takes it; within a run f16 is computed in f32."""
     kind = parameter_type(parameter)
@@ -136,7 +99,3 @@ def _as_declared(parameter: Layer, array: Array) -> Array:
         return array
     with np.errstate(all="ignore"):  # beyond f16 is infinite
         return array.astype(kind.dtype, copy=False)
-
-
-def _origin(layer: Layer, tag: str) -> str:
-    return f'{"body" if tag == "body" else tag} of {layer.type} "{layer.name}"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypedDict, runtime_checkable
 
 from ....schemas import UsageError
@@ -42,7 +42,7 @@ def errors_of(sheet: Sheet, name: str, rows: Iterable[object]) -> Errors:
     found = _Places(sheet)
     errors: dict[Layer, float] = {}
     notes: dict[Layer, list[str]] = {}
-    for row in rows:
+    for row in _with_inner(rows):
         if not isinstance(row, dict) or field not in row:
             continue
         try:
@@ -61,6 +61,14 @@ def errors_of(sheet: Sheet, name: str, rows: Iterable[object]) -> Errors:
             hint="draw the model that was compared, the first that compare was given",
         )
     return {"values": errors, "notes": {layer: "; ".join(said) for layer, said in notes.items()}}
+
+
+def _with_inner(rows: Iterable[object]) -> Iterator[object]:
+    """The rows, each before that on the layer in its bodies which is wrong."""
+    for row in rows:
+        while row is not None:
+            yield row
+            row = row.get("inner") if isinstance(row, dict) else None
 
 
 def _note(row: Mapping[str, Any]) -> str:
