@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from .parts import read_ports as read_ports
     from .parts import split_names as split_names
     from .parts import whole as whole
+    from .stamp import stamp_of as stamp_of
     from .symbols import keep_symbols as keep_symbols
     from .symbols import own_names as own_names
     from .symbols import with_symbols as with_symbols
@@ -99,6 +100,7 @@ face(
             "BackEdge Edge Info LARGEST_ID MapEntry Port PortMap dims_of join_names "
             "read_back_edges read_dim read_info read_port_map read_ports split_names whole"
         ),
+        "stamp": "stamp_of",
         "symbols": "keep_symbols own_names with_symbols",
         "turning": "Readings Ways is_on swaps_last ways_of",
     },

@@ -27,7 +27,7 @@ from ...layers.memory import without_collection
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, IRError, LimitError, UsageError
 from ...schemas.printing import Table, printable_name
-from ..document import Ends, LookUps, Model, named_inputs, output_keys
+from ..document import Ends, LookUps, Model, named_inputs, output_keys, stamp_of
 from ..execution import (
     Inputs,
     Interpreter,
@@ -75,7 +75,11 @@ def enough_memory() -> Iterator[None]:
 
 
 class Program(Shown):
-    """A model that is ready to be called."""
+    """A model that is ready to be called; it stays what the model was when it was compiled.
+
+    Where the model is edited afterwards, it answers as before for the shapes that it has met, and
+    refuses others, copies and pickling: nothing more can be prepared of what the model was.
+    """
 
     @tidy
     def __init__(
@@ -106,6 +110,8 @@ class Program(Shown):
         self._process = os.getpid()
         self._patterns = Patterns(model, keeps_levels=memory != "fast")
         self._plans: KeptPlans[Planned] = KeptPlans()
+        #: By this it is seen that the model was edited afterwards.
+        self._stamp = stamp_of(model)
         #: What those share that are made in a hurry.
         self._hurry = Hurry()
         #: What each plan asks of the model, which nobody changes.
@@ -264,6 +270,7 @@ class Program(Shown):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As a copy or in another process: planned anew there."""
+        self._refuse_edited()
         limits = self.max_memory, self.max_seconds, self.memory
         how = self.model, self.threads, self.exact, self.fork, self._keys, self._aliases
         return _again, (*how, self.state, *limits)
@@ -303,6 +310,7 @@ class Program(Shown):
         """The outputs, computed layer by layer by the operations' definitions."""
         results = self.model.results
         if self._walk is None:
+            self._refuse_edited()
             self._walk = Interpreter(self.model, [(layer, 0) for layer in results])
             with single_blas:
                 self._walk.fold()
@@ -321,6 +329,15 @@ class Program(Shown):
         """
         if self.model.weights is not None:
             self.model.weights.refuse_changed()
+
+    def _refuse_edited(self) -> None:
+        """Refuse to prepare more of a model that is another than it was."""
+        if self._stamp.number != stamp_of(self.model).number:
+            raise UsageError(
+                f"model {printable_name(self.model.name)!r} was edited after it was compiled: the "
+                "program goes on with what it has prepared, for the shapes that it has met",
+                hint="compile the model anew",
+            )
 
     def _handed_out(self, arrays: Iterable[Array]) -> list[Array]:
         """Outputs as arrays of the element types that were inferred."""
@@ -346,6 +363,8 @@ class Program(Shown):
             if steady is None and self._plans.use(pattern):
                 return self._plans[pattern]
             pattern = steady or pattern
+        if inferred is None:
+            self._refuse_edited()
         with self.model.looked_up(self._look_ups), without_collection(), enough_memory():
             try:
                 planned = self._made(pattern, inferred)
@@ -432,8 +451,11 @@ def compile(
 ) -> Program:
     """Prepare a model to be called often.
 
+    A program stays what the model was: edits that come later do not reach it. It answers as
+    before for shapes that it has met, and refuses others; for the edited model compile anew.
+
     Args:
-        model: The model, or its path; it must not be changed while the program is used.
+        model: The model, or its path.
         outputs: None for the model's outputs; ``"all"`` or names for any tensors, as of ``run``.
         threads: How many workers share each call, the caller among them; None for all cores.
             The answer is the same for any number, bit for bit.
