@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -372,7 +372,10 @@ def limit_options(function: F) -> F:
 
 force_option = click.option("--force", is_flag=True, help="Overwrite what is already there.")
 in_place_option = click.option(
-    "--in-place", is_flag=True, help="Write over the model that was read."
+    "--in-place",
+    is_flag=True,
+    help="Write over the model that was read; a .bin of another name, which other models may use, "
+    "only grows, unless --force is given.",
 )
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Write nothing; tell everything that would be done."
@@ -391,6 +394,8 @@ class Target:
     path: str | None
     #: The .bin, where it does not stand beside the .xml: in place it stays where it is.
     weights: str | None = None
+    #: Whether other models may use that .bin: it is not named after this one.
+    shared: bool = False
 
     def write(self, model: Model, **words: Any) -> None:
         """Write a model there, if anywhere; what cannot be written is refused in any case."""
@@ -400,8 +405,17 @@ class Target:
         if self.path is None:
             ensure_writable(model)
         else:
+            before = self._held()
             with waiting(f"writing {self.path}"):
-                write(model, self.path, self.weights, **words)
+                write(model, self.path, self.weights, shared=self.shared, **words)
+            if self.shared and self._held() > before:
+                note(f"{self.weights} may be other models' too: kept as it is, and lengthened")
+
+    def _held(self) -> int:
+        """Bytes of the .bin that is there."""
+        if self.weights is None or not os.path.exists(self.weights):
+            return 0
+        return os.path.getsize(self.weights)
 
 
 def target_of(
@@ -415,7 +429,7 @@ def target_of(
     if in_place:
         if source.path == STDIN:
             raise UsageError("standard input cannot be written over", hint="give -o MODEL.xml")
-        return _read_from(source)
+        return _read_from(source, force=force)
     if output is None:
         raise UsageError("there is nothing to write to", hint=_places())
     from pathlib import Path
@@ -438,8 +452,16 @@ def _places() -> str:
     return f"give {', '.join(rest)} or {last}" if rest else f"give {last}"
 
 
-def _read_from(source: Source) -> Target:
+def _read_from(source: Source, *, force: bool) -> Target:
     """The files that a model is read from; a link is followed, as it was for reading."""
+    place = _pair_of(source)
+    if force or place.weights is None or place.path is None:
+        return place
+    own = os.path.splitext(os.path.realpath(place.path))[0] + ".bin"
+    return replace(place, shared=os.path.realpath(place.weights) != own)
+
+
+def _pair_of(source: Source) -> Target:
     from pathlib import Path
 
     from ..files import find_pair

@@ -40,6 +40,7 @@ def write(
     *,
     repack: bool = False,
     keep_unused: bool = False,
+    shared: bool = False,
 ) -> None:
     """Write a model so that at every moment the old pair or the new pair can be read.
 
@@ -50,8 +51,11 @@ def write(
         repack: Lay the constants out anew, each once and in order, dropping unused bytes.
         keep_unused: Keep bytes of the .bin that was read when no constant uses them any more:
             new values are appended to it. Where no constant changed it is kept in any case.
+        shared: Other models may use the .bin that is there: it only grows. What would change
+            any of its bytes is refused.
 
     Raises:
+        UsageError: A ``shared`` .bin would lose or change bytes, or a path is none.
         IRError: It cannot be written, or some constants have new values and the bytes of others
             are missing. A model that was read without its .bin is written as an .xml alone,
             and refused where a .bin stands beside it that would be taken for its own.
@@ -65,7 +69,7 @@ def write(
                 f"{place} is a URL: models are read from there, and written to files",
                 hint="write it here, and send it with the tool of that place",
             )
-    xml, layout = _complete(model, repack, keep_unused)
+    xml, layout = _complete(model, repack, keep_unused or (shared and not repack))
     target = Path(path)
     beside = Path(weights_path) if weights_path is not None else target.with_suffix(".bin")
     if _same_file(target, beside):
@@ -76,7 +80,7 @@ def write(
     if layout.absent:
         replace_document(target, xml, None if not layout.missing else beside)
     else:
-        replace_pair(target, beside, xml, layout, model.weights, shifted)
+        replace_pair(target, beside, xml, layout, model.weights, shifted, only_grows=shared)
 
 
 def ensure_writable(model: Model) -> None:

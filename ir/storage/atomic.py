@@ -38,7 +38,7 @@ from typing import Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schemas import IRError, UnreadableError, Where
+from ...schemas import IRError, UnreadableError, UsageError, Where
 from .one_file import refuse_special, unwritable
 from .weights import Weights, blocks, identity, note_longer, open_regular
 
@@ -70,10 +70,15 @@ def replace_pair(
     content: Content,
     weights: Weights | None,
     shifted: Shift,
+    *,
+    only_grows: bool = False,
 ) -> None:
-    """Put a document and its weights in the place of what is there."""
+    """Put a document and its weights in the place of what is there.
+
+    Where the .bin ``only_grows``, one that does not begin with all that is there is refused.
+    """
     with _replacing(xml_path, bin_path) as files:
-        _replace(files, xml_path, bin_path, xml, content, weights, shifted)
+        _replace(files, xml_path, bin_path, xml, content, weights, shifted, only_grows)
 
 
 def replace_document(xml_path: Path, xml: bytes, stranger: Path | None = None) -> None:
@@ -119,11 +124,20 @@ def _replace(
     content: Content,
     weights: Weights | None,
     shifted: Shift,
+    only_grows: bool,
 ) -> None:
     """Write all files under other names, then rename them in the order that is safe."""
     new = content.pieces
     old_size, common = _compare(bin_path, content, weights)
     fresh = old_size is None
+    if only_grows and old_size is not None and common < old_size:
+        raise UsageError(
+            f"would not stay what it is for other models: of its {old_size} bytes the first "
+            f"{common} would be kept",
+            Where(str(bin_path)),
+            f"it is not named after {xml_path.name}, so that others may use it, too: write to "
+            "another place (-o), or give --force if none does",
+        )
     old_xml = xml_path.read_bytes() if xml_path.exists() else None
     xml_steps = [] if old_xml == xml else [(files.write([xml], xml_path), xml_path)]
     if not fresh and old_size == common == content.size:
