@@ -333,6 +333,22 @@ def completed(
         ("vinoir ops maxp", ["MaxPool"]),
         ("vinoir weights e", ["export"]),
         (f"vinoir show {DIGITS} --layer=po", ["pool1", "pool2"]),
+        (f"vinoir run {DIGITS} --input im", ["image="]),
+        (f"vinoir run {DIGITS} -i image=see", ["see"]),
+        (f"vinoir infer {DIGITS} -i i", ["image="]),
+        (f"vinoir infer {DIGITS} -i image=1", [""]),
+        (f"vinoir compare {DIGITS} -i i", ["image="]),
+        (f"vinoir edit {DIGITS} --rename look", ["look1=", "look2="]),
+        (f"vinoir edit {DIGITS} --rename look1=", [""]),
+        (f"vinoir edit {DIGITS} --set po", ["pool1.", "pool2."]),
+        (f"vinoir edit {DIGITS} --set pool1.ro", ["pool1.rounding_type="]),
+        (f"vinoir edit {DIGITS} --constant f", ["filters1=", "filters2=", "flat="]),
+        (f"vinoir edit {DIGITS} --add-output sc", ["scores"]),
+        (f"vinoir edit {DIGITS} --remove-output d", ["digit"]),
+        (f"vinoir edit {DIGITS} --add-input fea", ["features"]),
+        (f"vinoir extract {DIGITS} --body po", ["pool1", "pool2"]),
+        (f"vinoir merge {DIGITS} --map d", ["digit="]),
+        (f"vinoir merge {DIGITS} --share i", ["image"]),
         ("vinoir explain ir31", ["IR311", "IR312", "IR313", "IR314", "IR315", "IR316"]),
         ("vinoir schema output si", ["simplify"]),
     ],
@@ -350,6 +366,7 @@ TYPED = {
     "--layer __module.conv1/aten::s": ["--layer", "__module.conv1/aten::softmax"],
     "--layer __module.conv1/": ["--layer", "__module.conv1/aten::softmax"],
     "--layer=__module.conv1/aten:": ["--layer=__module.conv1/aten::softmax"],
+    "--input x\t1,3": ["--input", "x=1,3"],
     "--layer r": ["--layer", "r e l u"],
     "--layer r\\ e": ["--layer", "r e l u"],
     "--layer 'r e": ["--layer", "r e l u"],
@@ -392,6 +409,36 @@ def test_bash_writes_names_whatever_is_in_them(typed: str, tmp_path: Path) -> No
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(line)
+
+
+NAMED = """<net name="m" version="11"><layers>
+<layer version="opset1" type="Parameter" name="in &amp; &lt;put" id="0"><data shape="1"/>
+<output><port id="0" precision="FP32" names="a\\,b,in &gt; c"><dim>1</dim></port></output></layer>
+<layer id="1" name="bad\nname" type="Parameter" version="opset1"></layer>
+<layer id="2" name="in > out" type="ReLU" version="opset1"></layer>
+<layer id="3" type="Parameter" name="in
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("run m.xml --input i", ["in & <put=", "in > c="]),
+        ("run m.xml --input a", ["a,b="]),
+        ("edit m.xml --add-output in", ["in & <put", "in > c", "in > out"]),
+        ("run no.xml --input i", [""]),
+    ],
+)
+def test_names_are_found_however_the_text_says_them(
+    words: str,
+    found: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.xml").write_text(NAMED)
+    assert completed(f"vinoir {words}", len(words.split()), capsys, monkeypatch) == found
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

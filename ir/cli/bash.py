@@ -25,6 +25,7 @@ _SOURCE = r"""
             file) COMPREPLY=(); compopt -o default ;;
             plain)
                 [[ "$word" == [\'\"]* ]] || printf -v value %%q "$value"
+                [[ "$value" != *[.=] ]] || compopt -o nospace  # more is to come
                 COMPREPLY+=("$value") ;;
         esac
     done < <(env COMP_WORDS="$COMP_LINE" COMP_CWORD="$COMP_CWORD" COMP_WORD="$word" \

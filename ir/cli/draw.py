@@ -13,11 +13,11 @@ from ...schemas.printing import counted
 from ..checking import RANK, check
 from ..display import FORMATS, Drawing, draw, errors_of
 from ..document import Layer, Model
+from .naming import layer_names
 from .options import (
     FileName,
     Source,
     force_option,
-    layer_names,
     model_options,
     output_option,
     refuse_present,

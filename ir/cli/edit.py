@@ -13,13 +13,20 @@ from pydantic import BaseModel
 from ...schemas import UsageError
 from ...schemas.printing import meant
 from ..surgery import EDITS, Operated, Surgery, edit, edit_schema, edits_in, read_edits
+from .naming import (
+    attribute_names,
+    before_value,
+    constant_names,
+    layer_names,
+    output_names,
+    tensor_names,
+)
 from .operate import Destination, deliver, operation_options
 from .options import (
     STDIN,
     FileName,
     Source,
     format_option,
-    layer_names,
     model_options_or_none,
     split,
     stdin_bytes,
@@ -44,12 +51,24 @@ from .output import print_table, say, say_json
     type=FileName(),
     help="A JSON file with a list of edits; - reads standard input.",
 )
-@click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename an input, output, "
+@click.option("--rename", multiple=True, metavar="OLD=NEW",
+              shell_complete=before_value(tensor_names), help="Rename an input, output, "
               "layer or tensor.")  # fmt: skip
 @click.option(
-    "--set", "attributes", multiple=True, metavar="LAYER.NAME=VALUE", help="Set an attribute."
+    "--set",
+    "attributes",
+    multiple=True,
+    metavar="LAYER.NAME=VALUE",
+    shell_complete=attribute_names,
+    help="Set an attribute.",
 )
-@click.option("--constant", multiple=True, metavar="LAYER=FILE.npy", help="Set a constant.")
+@click.option(
+    "--constant",
+    multiple=True,
+    metavar="LAYER=FILE.npy",
+    shell_complete=before_value(constant_names, is_file=True),
+    help="Set a constant.",
+)
 @click.option(
     "--bypass",
     multiple=True,
@@ -64,9 +83,27 @@ from .output import print_table, say, say_json
     shell_complete=layer_names,
     help="Take a layer out.",
 )
-@click.option("--add-output", multiple=True, metavar="TENSOR", help="Hand a tensor out.")
-@click.option("--remove-output", multiple=True, metavar="OUTPUT", help="Hand it out no more.")
-@click.option("--add-input", multiple=True, metavar="TENSOR", help="Feed a tensor from outside.")
+@click.option(
+    "--add-output",
+    multiple=True,
+    metavar="TENSOR",
+    shell_complete=tensor_names,
+    help="Hand a tensor out.",
+)
+@click.option(
+    "--remove-output",
+    multiple=True,
+    metavar="OUTPUT",
+    shell_complete=output_names,
+    help="Hand it out no more.",
+)
+@click.option(
+    "--add-input",
+    multiple=True,
+    metavar="TENSOR",
+    shell_complete=tensor_names,
+    help="Feed a tensor from outside.",
+)
 @click.option("--do", "steps", multiple=True, metavar="KEY=VALUE", help="Any edit, field by "
               "field: each op=... begins one; values are JSON, or text.")  # fmt: skip
 @click.option("--list", "listing", is_flag=True, help="List all edits; in the place of "

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from ..surgery import extract
+from .naming import layer_names, tensor_names
 from .operate import Destination, deliver, operation_options
-from .options import Source, format_option, layer_names, model_options, verb
+from .options import Source, format_option, model_options, verb
 
 
 @verb(
@@ -22,7 +23,7 @@ from .options import Source, format_option, layer_names, model_options, verb
     "inputs",
     multiple=True,
     metavar="TENSOR",
-    shell_complete=layer_names,
+    shell_complete=tensor_names,
     help="A tensor that is fed from outside; not given: the inputs that the outputs need.",
 )
 @click.option(
@@ -30,12 +31,15 @@ from .options import Source, format_option, layer_names, model_options, verb
     "outputs",
     multiple=True,
     metavar="TENSOR",
-    shell_complete=layer_names,
+    shell_complete=tensor_names,
     help="A tensor that is handed out; not given: the outputs of the model.",
 )
 @click.option("--layers", metavar="REGEX", help="The layers to keep, by a regular expression.")
 @click.option(
-    "--body", metavar="LAYER", help="The layer whose body is meant: loop, or if/then_body."
+    "--body",
+    metavar="LAYER",
+    shell_complete=layer_names,
+    help="The layer whose body is meant: loop, or if/then_body.",
 )
 @operation_options
 @format_option()

@@ -6,6 +6,7 @@ import click
 
 from ...schemas import UsageError
 from ..surgery import merge
+from .naming import before_value, input_names, output_names
 from .operate import deliver
 from .options import (
     FileName,
@@ -36,6 +37,7 @@ from .options import (
     "mapped",
     multiple=True,
     metavar="OUTPUT=INPUT",
+    shell_complete=before_value(output_names),
     help="An output of an earlier model that feeds an input of a later one; it may feed several.",
 )
 @click.option("--by-name", is_flag=True, help="Join outputs and inputs that have the same name.")
@@ -48,6 +50,7 @@ from .options import (
     "--share",
     multiple=True,
     metavar="INPUT",
+    shell_complete=input_names,
     help="An input of several models that becomes one, and has no prefix.",
 )
 @click.option("--keep-outputs", is_flag=True, help="Outputs that feed an input remain outputs.")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ...schemas import UsageError
+from .naming import before_value, input_names
 from .output import note, ready_streams, set_colour
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 STDIN = "-"
 #: Repairs that are named one by one.
 _NAMED = 20
-#: Bytes of an .xml in which names are looked for while somebody types.
-_SEARCHED = 1 << 25
 
 
 # Verbs.
@@ -207,35 +206,13 @@ def _sourced(function: Callable[..., Any], *, required: bool) -> Callable[..., A
     return argument(weights_option(lenient_option(sourced)))
 
 
-def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of layers that begin so, for the shell: found in the text, no model is made."""
-    from xml.sax.saxutils import unescape
-
-    from click.shell_completion import split_arg_string
-
-    # The option that still has no value keeps click from seeing the model behind it.
-    words = split_arg_string(os.environ.get("COMP_WORDS", ""))
-    given = ctx.params.get("model") or ()
-    paths = [*((given,) if isinstance(given, str) else given), *words]
-    path = next((path for path in paths if path.endswith(".xml") and os.path.isfile(path)), None)
-    if path is None:
-        return []
-    try:
-        with open(path, "rb") as file:
-            text = file.read(_SEARCHED).decode("utf-8", "replace")
-    except OSError:
-        return []
-    found = re.findall(r'<layer\s[^>]*?\bname="([^"]*)"', text)
-    names = dict.fromkeys(unescape(name, {"&quot;": '"'}) for name in found)
-    return [name for name in names if name.startswith(incomplete) and name.isprintable()]
-
-
 shapes_option = click.option(
     "--input",
     "-i",
     "inputs",
     multiple=True,
     metavar="NAME=SHAPE",
+    shell_complete=before_value(input_names),
     help="A new shape for an input: 1,3,H,W or 1..8,?,... ; names stand for unknown sizes.",
 )
 values_option = click.option(
@@ -244,6 +221,7 @@ values_option = click.option(
     "inputs",
     multiple=True,
     metavar="NAME=VALUE",
+    shell_complete=before_value(input_names, is_file=True),
     help="An input: FILE.npy, FILE.npz (its array of that name), random, zeros or ones, with "
     "sizes random:1,3,64,64; inputs that are not named are random.",
 )

@@ -23,11 +23,11 @@ from ..display import (
 )
 from ..document import Graph, Layer, Model
 from .fleet import over_many
+from .naming import tensor_names
 from .older import print_remarks
 from .options import (
     Source,
     format_option,
-    layer_names,
     model_options,
     pairs,
     shapes_option,
@@ -48,7 +48,7 @@ _MOST_INFO = 12
     "show model.xml --tree --depth 2",
 )
 @model_options
-@click.option("--layer", metavar="NAME", shell_complete=layer_names,
+@click.option("--layer", metavar="NAME", shell_complete=tensor_names,
               help="One layer, by name, id or tensor name.")  # fmt: skip
 @click.option("--layers", is_flag=True, help="Every layer, in the order of the file.")
 @click.option("--tree", is_flag=True, help="The modules that the names speak of, with what each "
