@@ -116,10 +116,11 @@ def _check(
         bin_place = None if place is None or hasattr(model, "read") else beside(place)
         notes += xml.rules(source)
         notes += older.rules(source, held, place, bin_place, release)
-        if source.root is not None and xml.is_net(source.root) and not xml.is_old(source.root):
+        root = source.root
+        if root is not None and xml.is_model(root):
             with placed(Where(place)):
                 loose = LooseModel(
-                    source.root,
+                    root,
                     held,
                     bin_place,
                     source.text,

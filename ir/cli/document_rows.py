@@ -84,6 +84,19 @@ class OlderForm(Part):
     remarks: list[Remark]
 
 
+class PrimitiveRow(Part):
+    """A step of an execution graph; the layers are those of the model that it stands for."""
+
+    order: int | None
+    name: str
+    type: str
+    primitive: str
+    precision: str
+    layouts: str
+    microseconds: int | None
+    layers: list[str]
+
+
 class ShownLayer(Part):
     """One line of all layers."""
 

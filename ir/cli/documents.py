@@ -32,6 +32,7 @@ from .document_rows import (
     OutputRow,
     Part,
     Precisions,
+    PrimitiveRow,
     RefusalRow,
     Repaired,
     RewriteRow,
@@ -110,6 +111,16 @@ class ShowTree(Document):
     """``show MODEL --tree``."""
 
     tree: Module
+
+
+class ShowExecution(Document):
+    """``show EXECUTION-GRAPH``."""
+
+    name: str
+    path: str | None
+    primitives: list[PrimitiveRow]
+    microseconds: int
+    rt_info: dict[str, str]
 
 
 class Check(Document):
@@ -272,7 +283,7 @@ class OpsOlder(Document):
 class ShowLine(Line):
     """``show MODEL...``."""
 
-    result: ShowSummary | ShowLayers | ShowLayer | ShowTree | None
+    result: ShowSummary | ShowLayers | ShowLayer | ShowTree | ShowExecution | None
 
 
 class CheckLine(Line):
@@ -313,7 +324,7 @@ class ImportLine(Line):
 
 #: Each verb, to its documents and lines.
 DOCUMENTS: dict[str, Any] = {
-    "show": ShowSummary | ShowLayers | ShowLayer | ShowTree | ShowLine,
+    "show": ShowSummary | ShowLayers | ShowLayer | ShowTree | ShowExecution | ShowLine,
     "check": Check | CheckLine,
     "explain": Explain,
     "infer": Infer | InferLine,

@@ -21,7 +21,8 @@ from ..display import (
     shape_text,
     summary,
 )
-from ..document import Graph, Layer, Model
+from ..document import Graph, Layer, Model, is_execution_graph
+from .executed import print_execution
 from .fleet import over_many
 from .naming import tensor_names
 from .older import print_remarks
@@ -46,6 +47,7 @@ _MOST_INFO = 12
     "show model.xml --layer pool1",
     "show model.xml --layers --sort macs --input image=1,1,16,16",
     "show model.xml --tree --depth 2",
+    "show runtime_model.xml --sort time",
 )
 @model_options
 @click.option("--layer", metavar="NAME", shell_complete=tensor_names,
@@ -54,8 +56,9 @@ _MOST_INFO = 12
 @click.option("--tree", is_flag=True, help="The modules that the names speak of, with what each "
               "holds and computes.")  # fmt: skip
 @click.option("--depth", type=click.IntRange(1), help="Of --tree: modules so deep; else all.")
-@click.option("--sort", type=click.Choice(["macs", "bytes", "count", "name"]),
-              help="The order of layers, operations or modules: the largest first.")  # fmt: skip
+@click.option("--sort", type=click.Choice(["macs", "bytes", "count", "name", "time"]),
+              help="The order of layers, operations or modules: the largest first; time is of "
+              "execution graphs.")  # fmt: skip
 @shapes_option
 @format_option()
 def show_command(
@@ -72,12 +75,26 @@ def show_command(
 
     Inputs and outputs, operations with their MACs (sums of products; known where the sizes are:
     --input sets them), parameters and bytes, how weights are stored, where it came from.
+    Of an execution graph (OpenVINO's get_runtime_model): each primitive, and what it took.
     """
     if (layer is not None) + layers + tree > 1:
         raise UsageError("--layer, --layers and --tree exclude each other")
     if depth is not None and not tree:
         raise UsageError("--depth is of --tree")
     found = source.read()
+    if is_execution_graph(found) and layer is None:
+        if layers or tree or inputs or sort not in (None, "name", "time"):
+            raise UsageError(
+                f"{source.path} is an execution graph, of which there is one table",
+                hint="of the options give --sort time or name, --layer or --json",
+            )
+        print_execution(found, sort, format_)
+        return
+    if sort == "time":
+        raise UsageError(
+            "a model does not say what its layers take",
+            hint="vinoir bench MODEL --layers measures it",
+        )
     if inputs:
         from ..surgery import reshape
 
@@ -340,7 +357,7 @@ def layer_facts(graph: Graph, layer: Layer) -> dict[str, Any]:
             )
         ],
     }
-    if layer.is_constant:
+    if layer.is_constant and not is_execution_graph(graph):
         facts["value"] = value_facts(layer.value)
     if layer.rt_info is not None:
         facts["rt_info"] = {info.key: dict(info.attributes) for info in layer.rt_info}

@@ -20,7 +20,7 @@ from typing import Any
 from ...layers.memory import without_collection
 from ...schemas import Shape
 from ...schemas.printing import Table, counted, printable, printable_name
-from ..document import BODIES, Graph, Info, Layer, Model, Port
+from ..document import BODIES, Graph, Info, Layer, Model, Port, refuse_execution_graph
 from ..faces import Shown
 from ..opening import ModelLike, opened
 from .constants import Distance, distance
@@ -155,6 +155,8 @@ def diff(one: ModelLike, two: ModelLike) -> Differences:
     bytes stand in the .bin, are no difference but notes.
     """
     first, second = opened(one), opened(two)
+    for model in (first, second):
+        refuse_execution_graph(model)
     found = Differences(_called(first, one, "one"), _called(second, two, "two"))
     found.models = first, second
     _compare_models(first, second, found)

@@ -8,6 +8,8 @@ from ..faces import face
 
 if TYPE_CHECKING:
     from .costs import macs as macs
+    from .executed import Primitive as Primitive
+    from .executed import primitives as primitives
     from .grouping import Module as Module
     from .grouping import modules as modules
     from .notebook import html as html
@@ -33,6 +35,7 @@ face(
     __name__,
     {
         "costs": "macs",
+        "executed": "Primitive primitives",
         "grouping": "Module modules",
         "notebook": "html",
         "pictures": (

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from .ends import End as End
     from .ends import Ends as Ends
     from .ends import output_type as output_type
+    from .execution_graph import EXECUTION_GRAPH as EXECUTION_GRAPH
+    from .execution_graph import EXECUTION_HINT as EXECUTION_HINT
+    from .execution_graph import is_execution_graph as is_execution_graph
+    from .execution_graph import is_primitive as is_primitive
+    from .execution_graph import refuse_execution_graph as refuse_execution_graph
     from .graph import DEEPEST as DEEPEST
     from .graph import SINKS as SINKS
     from .graph import Graph as Graph
@@ -84,6 +89,9 @@ face(
         "edges": "read_edges",
         "editing": "Editor",
         "ends": "End Ends output_type",
+        "execution_graph": (
+            "EXECUTION_GRAPH EXECUTION_HINT is_execution_graph is_primitive refuse_execution_graph"
+        ),
         "graph": "Graph LookUps SINKS with_bodies DEEPEST",
         "joined": "joined_numbers",
         "layer": "Layer",

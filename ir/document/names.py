@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TypeVar, cast
 
 from ...schemas import UsageError
+from .execution_graph import refuse_execution_graph
 from .graph import Graph
 from .layer import Layer
 from .parts import split_names
@@ -104,6 +105,7 @@ def by_input(
     Keys may be layer names, tensor names or indices; without keys the order is the model's. An
     array is that of a single input.
     """
+    refuse_execution_graph(graph)  # whose inputs are none of a model
     if given is None:
         return {}
     if hasattr(given, "dtype") and len(graph.parameters) == 1:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from ....schemas.printing import shown
-from ...document import BODIES
+from ...document import BODIES, EXECUTION_GRAPH, EXECUTION_HINT, is_primitive
 from ...text import Source, layer_around
 from .loose import LooseModel, whole
 from .note import Note
@@ -23,6 +23,21 @@ def is_old(root: etree._Element) -> bool:
     return whole(root.get("version")) in range(1, 10)
 
 
+def is_executed(root: etree._Element) -> bool:
+    """Whether it is what a runtime made of a model, in which no rule for models holds."""
+    first = root.find("layers/layer")
+    data = None if first is None else first.find("data")
+    if first is None or data is None:
+        return False
+    said = {str(key): str(text) for key, text in data.items()}
+    return is_primitive(first.get("version"), said)
+
+
+def is_model(root: etree._Element) -> bool:
+    """Whether the rules for models of today hold of it."""
+    return is_net(root) and not is_old(root) and not is_executed(root)
+
+
 def rules(source: Source) -> Iterator[Note]:
     """What the root element tells before anything else is looked at."""
     root = source.root
@@ -36,6 +51,8 @@ def rules(source: Source) -> Iterator[Note]:
         return
     yield from version(root)
     yield from namespaces(root)
+    if is_executed(root):
+        yield Note("IR119", f"this is {EXECUTION_GRAPH}", root, hint=EXECUTION_HINT)
 
 
 def namespaces(root: etree._Element) -> Iterator[Note]:
