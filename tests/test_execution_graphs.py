@@ -8,46 +8,12 @@ from pathlib import Path
 import numpy as np
 import oracle
 import pytest
+from cli_folder import EXECUTION_GRAPH as GRAPH
 from cli_folder import Call, caller
 from vinoir import ir
 from vinoir.schemas import UnsupportedError
 
 DIGITS = Path(__file__).parent.parent / "samples" / "digits.xml"
-#: Three primitives and a constant as OpenVINO writes them, not in the order of execution.
-GRAPH = """<?xml version="1.0"?>
-<net name="small" version="11">
-  <layers>
-    <layer id="0" name="x" type="Input">
-      <data execOrder="0" execTimeMcs="not_executed" originalLayersNames="x" outputLayouts="a"
-        primitiveType="unknown_f32" runtimePrecision="f32" />
-      <output><port id="0" precision="FP32"><dim>8</dim></port></output>
-    </layer>
-    <layer id="1" name="y" type="Eltwise">
-      <data execOrder="3" execTimeMcs="30" originalLayersNames="add,relu" outputLayouts="a"
-        primitiveType="jit_avx512_f32" runtimePrecision="f32" />
-      <input><port id="0" /><port id="1" /></input>
-      <output><port id="2" precision="FP32"><dim>8</dim></port></output>
-    </layer>
-    <layer id="2" name="w" type="Const">
-      <data execOrder="1" execTimeMcs="not_executed" originalLayersNames="w" outputLayouts="a"
-        primitiveType="unknown_f32" runtimePrecision="f32" />
-      <output><port id="0" precision="FP32"><dim>8</dim></port></output>
-    </layer>
-    <layer id="3" name="moved" type="Reorder">
-      <data execOrder="2" execTimeMcs="10" originalLayersNames="" outputLayouts="a"
-        primitiveType="jit_uni_f32" runtimePrecision="bf16" />
-      <input><port id="0" /></input>
-      <output><port id="1" precision="BF16"><dim>8</dim></port></output>
-    </layer>
-  </layers>
-  <edges>
-    <edge from-layer="0" from-port="0" to-layer="3" to-port="0" />
-    <edge from-layer="3" from-port="1" to-layer="1" to-port="0" />
-    <edge from-layer="2" from-port="0" to-layer="1" to-port="1" />
-  </edges>
-  <rt_info><info name="OpenVINO Runtime" value="2026.4.1" /></rt_info>
-</net>
-"""
 SENTENCE = "an execution graph, what OpenVINO compiled a model to"
 
 

@@ -440,6 +440,7 @@ def _read_from(source: Source, *, force: bool) -> Target:
 
 
 def _pair_of(source: Source) -> Target:
+    """The same, whosever the .bin may be."""
     from pathlib import Path
 
     from ..files import find_pair
