@@ -24,12 +24,11 @@ def tidy(call: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(call)
     def run(*args: P.args, **words: P.kwargs) -> T:
-        is_inner = quick_turns.is_at_work()
+        depth = quick_turns.depth()
         try:
             return copy_context().run(call, *args, **words)
         except BaseException:
-            if not is_inner:  # else who has begun before is still at work
-                quick_turns.leave()
+            quick_turns.leave_to(depth)  # who has begun before is still at work
             raise
 
     return run

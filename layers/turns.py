@@ -24,31 +24,35 @@ class _QuickTurns:
     def __init__(self) -> None:
         # A signal's handler may run a program where its thread has the lock already.
         self._lock = threading.RLock()
-        self._working: set[int] = set()
+        #: By thread: how many calls, each inside the one before, compute.
+        self._depths: dict[int, int] = {}
         #: How long turns were before; None where they were no longer.
         self._before: float | None = None
 
     def __enter__(self) -> None:
         with self._lock:
-            if not self._working and self._before is None:
+            if not self._depths and self._before is None:
                 before = sys.getswitchinterval()
                 if before > SHORT:
                     self._before = before  # first: an interrupt may come right after the other
                     sys.setswitchinterval(SHORT)
-            self._working.add(threading.get_ident())
+            self._depths[threading.get_ident()] = self.depth() + 1
 
     def __exit__(self, *error: object) -> None:
-        self.leave()
+        self.leave_to(self.depth() - 1)
 
-    def is_at_work(self) -> bool:
-        """Whether this thread has begun, and not left."""
-        return threading.get_ident() in self._working
+    def depth(self) -> int:
+        """How many calls of this thread have begun, and not left."""
+        return self._depths.get(threading.get_ident(), 0)
 
-    def leave(self) -> None:
-        """Say that this thread is done; where it has said so already, nothing changes."""
+    def leave_to(self, depth: int) -> None:
+        """Say how many of this thread's calls go on; said twice, it is as said once."""
         with self._lock:
-            self._working.discard(threading.get_ident())
-            if not self._working:
+            if depth > 0:
+                self._depths[threading.get_ident()] = depth
+            else:
+                self._depths.pop(threading.get_ident(), None)
+            if not self._depths:
                 self._restore()
 
     def _restore(self) -> None:
@@ -59,7 +63,7 @@ class _QuickTurns:
 
     def begin_anew(self) -> None:
         """In a forked copy, where the threads that computed do not exist."""
-        self._lock, self._working = threading.RLock(), set()
+        self._lock, self._depths = threading.RLock(), {}
         self._restore()
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,12 +53,31 @@ def test_turns_are_short_for_as_long_as_anybody_works() -> None:
     assert now() == LONG
 
 
-def test_who_works_has_left_after_a_program_inside_his_own() -> None:
-    with quick_turns, quick_turns:
-        assert now() == turns.SHORT
-    assert now() == LONG
-    with quick_turns:
-        assert now() == turns.SHORT
+def test_who_works_goes_on_after_a_program_inside_his_own() -> None:
+    for _ in range(2):
+        with quick_turns:
+            with quick_turns:
+                assert now() == turns.SHORT
+            assert now() == turns.SHORT
+        assert now() == LONG
+
+
+@pytest.mark.parametrize("goes_wrong", [False, True])
+def test_turns_stay_short_after_a_model_that_is_run_within_another(goes_wrong: bool) -> None:
+    net = ir.Builder()
+    net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", (3,))]))
+    model, array, found = net.model(), np.ones(3, "f4"), []
+
+    def stop(_: ir.Traced) -> None:
+        raise KeyboardInterrupt
+
+    def run_another(_: ir.Traced) -> None:
+        with suppress(KeyboardInterrupt):
+            ir.run(model, [array], trace=stop if goes_wrong else None)
+        found.append(now())
+
+    ir.run(model, [array], trace=run_another)
+    assert found == [turns.SHORT] * 3
     assert now() == LONG
 
 
