@@ -13,13 +13,16 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Bool, Type
 from ..schemas.shapes import interval, limits
 from .base import Op, element_type, index_type
-from .budget import pieces, require
+from .budget import fits, require
 from .choice import either
 from .elementwise import NUMERIC, Broadcasting, widened
+from .sort import Side, places_in
 
 
 class SelectV1(Broadcasting):
     """``then`` where the condition holds, ``else`` where it does not."""
+
+    rooms = 1
 
     carries_sizes = (1, 2)
 
@@ -53,7 +56,9 @@ class NonZeroV3(Op):
     def run(self, data: Array) -> tuple[Array, ...]:
         # Places by axes and all in one array, or the narrower ones; and the widened data.
         each = 12 if data.ndim < 2 else 16 * data.ndim
-        require(each * int(np.count_nonzero(data)) + (4 * data.size if data.itemsize == 2 else 0))
+        beside = 4 * data.size if data.itemsize == 2 else 0
+        if not fits(each * data.size + beside):
+            require(each * int(np.count_nonzero(data)) + beside)
         if data.ndim == 0:
             # OpenVINO counts one axis in a number, and none if it is zero.
             places: Any = np.zeros((1, 1) if data != 0 else (0, 0))
@@ -79,13 +84,9 @@ class BucketizeV3(Op):
         return (Tensor(self.output_type, data.shape),)
 
     def run(self, data: Array, buckets: Array) -> tuple[Array, ...]:
-        side: Any = "left" if self.with_right_bound else "right"
-        require(12 * data.size)  # places, and the widened data
-        ends, flat = widened(buckets), widened(data).reshape(-1)
-        found = np.empty(flat.size, self.output_type.dtype)
-        for some in pieces(flat.size, found.itemsize):
-            found[some] = np.searchsorted(ends, flat[some], side)
-        return (found.reshape(data.shape),)
+        side: Side = "left" if self.with_right_bound else "right"
+        kind = self.output_type.dtype
+        return (places_in(widened(buckets), widened(data), side, kind),)
 
 
 class IfV8(Op):

@@ -9,7 +9,7 @@ Of equal elements, TopK takes those that come first, whether or not ``stable`` a
 from __future__ import annotations
 
 from math import prod
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import field_validator
@@ -341,17 +341,27 @@ class SearchSortedV15(Indexed):
 
     def run(self, sorted_sequence: Array, values: Array) -> tuple[Array, ...]:
         rows, wanted = comparable(sorted_sequence), comparable(values)
-        require(12 * wanted.size)  # places, and narrower ones
-        side: Literal["left", "right"] = "right" if self.right_mode else "left"
-        found = np.empty(wanted.shape, self.output_type.dtype)
+        side: Side = "right" if self.right_mode else "left"
         if rows.ndim == 1:
-            into, flat = found.reshape(-1), wanted.reshape(-1)
-            for some in pieces(flat.size, found.itemsize):
-                into[some] = np.searchsorted(rows, flat[some], side)
-        else:
-            for place in steps(np.ndindex(*wanted.shape[:-1])):
-                found[place] = np.searchsorted(rows[place], wanted[place], side)
+            return (places_in(rows, wanted, side, self.output_type.dtype),)
+        found = np.empty(wanted.shape, self.output_type.dtype)
+        for place in steps(np.ndindex(*wanted.shape[:-1])):
+            found[place] = np.searchsorted(rows[place], wanted[place], side)
         return (found,)
+
+
+#: Before or after equal ones.
+Side: TypeAlias = Literal["left", "right"]
+
+
+def places_in(line: Array, values: Array, side: Side, kind: np.dtype[Any]) -> Array:
+    """Where values would be inserted in a sorted line."""
+    require(12 * values.size)  # places, and narrower ones
+    found = np.empty(values.shape, kind)
+    flat, into = values.reshape(-1), found.reshape(-1)
+    for some in pieces(flat.size, kind.itemsize):
+        into[some] = np.searchsorted(line, flat[some], side)
+    return found
 
 
 class ExperimentalDetectronTopKROIsV6(Op):
