@@ -18,6 +18,7 @@ from ..schemas import Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Float, Int
 from .axes import axis_of, broadcast
 from .base import Op, element_type
+from .budget import require
 from .elementwise import (
     ANYTHING,
     NUMERIC,
@@ -170,6 +171,8 @@ class GeluV7(GeluV2):
 class SwishV4(RealOnly):
     """``x * sigmoid(beta * x)``; beta is 1 where it is not given."""
 
+    rooms = 1
+
     def infer(self, data: Tensor, beta: Tensor | None = None) -> tuple[Tensor, ...]:
         if beta is not None:
             if data.type is not beta.type:
@@ -187,6 +190,8 @@ class SwishV4(RealOnly):
 
 class PReLUV1(Op):
     """``x``, below zero times a slope, which is one for each channel or broadcast."""
+
+    rooms = 1
 
     allowed: ClassVar[tuple[ElementType, ...]] = ANYTHING
     like_first: ClassVar[tuple[int, ...]] = (1,)
@@ -235,6 +240,8 @@ class ThreeInputs(Op):
 class HardSigmoidV1(ThreeInputs):
     """``min(max(alpha * x + beta, 0), 1)``."""
 
+    rooms = 1
+
     def infer(self, data: Tensor, alpha: Tensor, beta: Tensor) -> tuple[Tensor, ...]:
         for tensor, name in ((alpha, "alpha"), (beta, "beta")):
             scalar(tensor, name)
@@ -248,6 +255,8 @@ class HardSigmoidV1(ThreeInputs):
 
 class SeluV1(ThreeInputs):
     """``lambda`` times ``x``, below zero times ``alpha * (exp(x) - 1)``."""
+
+    rooms = 1
 
     def infer(self, data: Tensor, alpha: Tensor, lambda_: Tensor) -> tuple[Tensor, ...]:
         kind = data.type.merge(alpha.type).merge(lambda_.type)
@@ -276,6 +285,8 @@ class Softmax(Op):
         axis = self.along(data.ndim)
         x = as_real(np.atleast_1d(data))
         with np.errstate(all="ignore"):
+            if x.dtype != data.dtype:
+                require((3 + self.rooms) * x.nbytes)
             below = x - x.max(axis, keepdims=True, initial=-np.inf)
             return (settled(self.of(below, axis), data.dtype).reshape(data.shape),)
 
@@ -301,6 +312,8 @@ class SoftMaxV8(Softmax):
 
 class LogSoftmaxV5(Softmax):
     """The logarithm of SoftMax-8."""
+
+    rooms = 1
 
     def of(self, below: Array, axis: int) -> Array:
         total: Any = np.exp(below).sum(axis, keepdims=True)

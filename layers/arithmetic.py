@@ -66,6 +66,8 @@ class MultiplyV1(Arithmetic):
 class DivideV1(Arithmetic):
     """The quotient; of integers the whole quotient below it, or (not python) towards zero."""
 
+    rooms = 2
+
     m_pythondiv: Bool = True
 
     def of(self, a: Array, b: Array) -> Array:
@@ -199,6 +201,8 @@ class PowerV1(Arithmetic):
 class SquaredDifferenceV1(Arithmetic):
     """The square of the difference."""
 
+    rooms = 1
+
     def of(self, a: Array, b: Array) -> Array:
         difference = np.subtract(a, b)
         return np.multiply(difference, difference)
@@ -212,6 +216,8 @@ class SquaredDifferenceV1(Arithmetic):
 
 class CumSumV3(Op):
     """The sum of the elements so far along an axis, with the element itself or without."""
+
+    rooms = 1
 
     exclusive: Bool = False
     reverse: Bool = False

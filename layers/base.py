@@ -148,6 +148,9 @@ class Op(BaseModel, metaclass=_Kind):
     #: Whether it gives other values each time it is run, so that nothing is known beforehand.
     is_random: ClassVar[bool] = False
 
+    #: How many arrays as large as its outputs ``run`` holds beside them; more it asks for itself.
+    rooms: ClassVar[int] = 0
+
     #: Whether ``run`` may give another number of rows than ``infer`` says.
     rows_vary: ClassVar[bool] = False
 

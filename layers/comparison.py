@@ -94,6 +94,8 @@ class IsFiniteV10(Question):
 class IsInfV10(Question):
     """Whether it is infinite, on the sides that count."""
 
+    rooms = 3
+
     detect_negative: Bool = True
     detect_positive: Bool = True
 

@@ -101,11 +101,14 @@ class Convolve(Windowed):
         columns = np.moveaxis(view, axes, range(-len(kernel), 0))
         spread = (data.shape[1], prod(kernel))
         row = prod((*spread, *counts[1:])) * data.itemsize
-        if prod(kernel) == 1 or len(data) * counts[0] * row <= PIECE:
+        kind, whole_size = np.result_type(data, filters), len(data) * counts[0] * row
+        made = (len(data), prod(filters.shape[:2]), *counts)
+        if prod(kernel) == 1 or whole_size <= PIECE:
+            require(prod(made) * kind.itemsize + whole_size + data.nbytes)
             return multiplied(filters, columns.reshape(len(data), *spread, *counts))
         # All windows at once would take as much memory as the data, times the kernel.
-        kind = np.result_type(data, filters)
-        total = np.empty((len(data), prod(filters.shape[:2]), *counts), kind)
+        require(prod(made) * kind.itemsize + row + data.nbytes)
+        total = np.empty(made, kind)
         whole: Any = (slice(None),) * (1 + len(kernel))
         for items in pieces(len(data), counts[0] * row):
             for rows in pieces(counts[0], row):
@@ -254,7 +257,8 @@ class ConvolutionBackpropDataV1(Convolve):
         weights = np.moveaxis(filters, 1, -1).reshape(groups, outer, prod(kernel), inner)
         room = [max(s, b + n) for s, b, n in zip(spans, begins, results, strict=True)]
         made = (len(data), groups * outer)
-        require(prod(made) * prod(room) * data.itemsize)
+        # The sum of all, and the products of one place of the filters at the least.
+        require(prod(made) * (prod(room) + 2 * prod(sizes)) * data.itemsize)
         output = np.zeros((*made, *room), np.result_type(data, filters))
         places = list(np.ndindex(*kernel))
         # Each value times some of the weights, before the products are laid upon one another.
@@ -384,6 +388,9 @@ class DeformableConvolutionV1(Convolve):
             for axis, place in enumerate(self.places(kernel, counts, pads))
         )
         factors = None if mask is None else widened(mask).reshape(*split, *counts)
+        # The corners of each place with their shares; all channels' values there, twice.
+        spread = prod((len(data), prod(kernel), *counts))
+        require(spread * (96 * self.deformable_group + 2 * data.shape[1] * wide.itemsize))
         flat = wide.reshape(len(data), self.deformable_group, -1, prod(data.shape[2:]))
         taken = np.zeros((*flat.shape[:3], prod(rows.shape[2:])), wide.dtype)
         each = (*flat.shape[:2], 1, -1)

@@ -18,6 +18,7 @@ from .axes import axis_of
 from .base import Op
 from .budget import require, steps
 from .detection_cells import image_of, largest_of_cells, listed_boxes, samples_of
+from .elementwise import sigmoid
 from .image import round_away
 from .movement import along
 from .movement_blocks import share
@@ -437,16 +438,18 @@ class RegionYoloV1(Op):
         batch, channels, height, width = data.shape
         if channels < regions * entries or (self.do_softmax and channels > regions * entries):
             raise IRError(f"{channels} channels, {regions} regions of {entries} are expected")
-        wide = data.astype(np.float32)[:, : regions * entries]
-        boxes = wide.reshape(batch, regions, entries, height * width).copy()
+        require(2 * 4 * data.size)
+        wide = data[:, : regions * entries].astype(np.float32, order="C")
+        boxes = wide.reshape(batch, regions, entries, height * width)
         squashed = [slice(0, 2), slice(self.coords, self.coords + 1 if self.do_softmax else None)]
         for rows in squashed:
-            boxes[:, :, rows] = 1 / (1 + np.exp(-boxes[:, :, rows]))
+            boxes[:, :, rows] = sigmoid(boxes[:, :, rows])
         if self.do_softmax and self.classes:
             classes = boxes[:, :, self.coords + 1 :]
-            powers = np.exp(classes - classes.max(2, keepdims=True))
-            boxes[:, :, self.coords + 1 :] = powers / powers.sum(2, keepdims=True)
-        return (boxes.reshape(result.shape.static).astype(data.dtype),)
+            classes -= classes.max(2, keepdims=True)
+            np.exp(classes, out=classes)
+            classes /= classes.sum(2, keepdims=True)
+        return (boxes.reshape(result.shape.static).astype(data.dtype, copy=False),)
 
 
 class ReorgYoloV1(Op):

@@ -349,10 +349,12 @@ class ProposalV1(Op):
         deltas: Array = bbox_deltas.astype(np.float32)
         if prod(deltas.shape) != 2 * prod(class_probs.shape):
             raise IRError(f"deltas of shape {deltas.shape}, probabilities of {class_probs.shape}")
+        # The deltas in another order, and of one image's boxes all that is told of them.
+        require(2 * deltas.nbytes + 128 * len(anchors))
         deltas = deltas.reshape(images, kinds // 2, 4, *area)
         weights = [self.box_coordinate_scale] * 2 + [self.box_size_scale] * 2
         deltas = deltas.transpose(0, 3, 4, 1, 2).reshape(images, len(anchors), 4)
-        deltas = deltas / np.array(weights, np.float32)
+        deltas /= np.array(weights, np.float32)
         scores = class_probs[:, kinds // 2 :].astype(np.float32).transpose(0, 2, 3, 1)
         count = self.post_nms_topn
         result = np.zeros((images, count, 5), class_probs.dtype)

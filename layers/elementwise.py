@@ -18,7 +18,7 @@ from ..schemas.attributes import Alias, Int
 from ..schemas.tensor import Bounds
 from .axes import broadcast
 from .base import Op, element_type
-from .budget import steps
+from .budget import pieces, steps
 from .value_bounds import corners, ends
 
 #: One can calculate with them.
@@ -206,6 +206,19 @@ def settled(values: Any, dtype: np.dtype[Any]) -> Array:
         return np.clip(values, max(least, low), min(most, high)).astype(dtype)
     if not narrow and dtype.itemsize > 1 and dtype not in (np.int32, np.int64):
         return settled(values, np.dtype("i4" if dtype.itemsize == 2 else "i8")).astype(dtype)
+    found = np.empty(values.shape, dtype)
+    given, flat = values.reshape(-1), found.reshape(-1)
+    for some in pieces(given.size, _OF_A_WHOLE):
+        flat[some] = _whole(given[some], dtype)
+    return found
+
+
+#: Bytes that each real takes on the way to an integer.
+_OF_A_WHOLE = 32
+
+
+def _whole(values: Array, dtype: np.dtype[Any]) -> Array:
+    """The nearest integers, those at the ends for what lies beyond."""
     low, high = ends(dtype)
     whole = np.rint(values)
     # The greatest integers of 64 bits have no equal among the reals.

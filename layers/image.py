@@ -19,6 +19,7 @@ from ..schemas import ANY, Array, Dim, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Ints, NotBefore
 from ..schemas.shapes import merge
 from .base import Op, element_type
+from .budget import pieces, require
 from .image_sizes import scaled, target
 from .windows import surrounded
 
@@ -259,6 +260,7 @@ class InterpolateV1(Op):
 
 PIXELS = tuple(map(ElementType, ("f32", "f16", "i8", "bf16", "u8", "i64", "i32", "f64")))
 WHOLE = tuple(map(ElementType, ("i32", "i64", "u32", "u64")))
+OF_A_PLACE = 256  # bytes of the corners of a place between pixels
 FRACTIONS = tuple(map(ElementType, ("f32", "f16", "bf16")))
 PILLOWS = -0.5  # the coefficient of its cubic, whatever a file says: exporters write the default
 
@@ -316,6 +318,9 @@ def weighted(
     """Axes resized one after the other, in the type of the data in the end, or after each."""
     dtype = data.dtype
     for axis, taps in steps:
+        made = data.size // data.shape[axis] * len(taps[0])
+        # What it is made of, as it is and wider, and what is made, twice where that is tap by tap.
+        require(max(data.itemsize, 4) * (3 * data.size + 2 * made))
         data = mix(widen(data), axis, taps)
         data = narrow(data, dtype) if keeps else data
     return narrow(data, dtype)
@@ -373,7 +378,7 @@ def gathered(data: Array, axis: int, taps: Taps) -> Array:
 
 def widen(data: Array) -> Array:
     """An array in the type that sums are worked out in."""
-    return data if data.dtype == np.float64 else data.astype(np.float32)
+    return data if data.dtype == np.float64 else data.astype(np.float32, copy=False)
 
 
 def narrow(data: Array, dtype: np.dtype[Any]) -> Array:
@@ -519,15 +524,16 @@ class GridSampleV9(Op):
         if 0 in data.shape[2:]:
             raise IRError(f"an image of shape {data.shape} has no pixels to sample")
         lead, count = data.shape[:2], prod(data.shape[2:])
+        each = len(data) * (OF_A_PLACE + 16 * lead[1])
+        require(data.nbytes + prod((*lead, *grid.shape[1:3])) * data.itemsize + each)
         pixels = np.zeros((*lead, count + 1), data.dtype)
         pixels[..., :count] = data.reshape(*lead, count)
-        total: Array = np.zeros((*lead, prod(grid.shape[1:3])), np.float32)
-        for index, weight in self.corners(grid.astype(np.float32), *data.shape[2:]):
-            picked = np.take_along_axis(pixels, index.reshape(len(data), 1, -1), -1)
-            if weight is None:
-                return (picked.reshape(*lead, *grid.shape[1:3]),)
-            total += picked.astype(np.float32) * weight.reshape(len(data), 1, -1)
-        return (narrow(total.reshape(*lead, *grid.shape[1:3]), data.dtype),)
+        places = grid.reshape(len(data), -1, 2)
+        made = np.empty((*lead, places.shape[1]), data.dtype)
+        for some in pieces(places.shape[1], each):
+            corners = self.corners(places[:, some].astype(np.float32), *data.shape[2:])
+            made[..., some] = summed(pixels, corners)
+        return (made.reshape(*lead, *grid.shape[1:3]),)
 
     def corners(self, grid: Array, height: int, width: int) -> list[tuple[Array, Array | None]]:
         """The pixels that make up each place, counted row by row, with their weights.
@@ -580,3 +586,14 @@ class GridSampleV9(Op):
             index = np.where(index >= size, mirrored, index)
         inner = np.minimum(np.fmax(index, 0), size - 1)
         return inner, inner == index
+
+
+def summed(pixels: Array, corners: Sequence[tuple[Array, Array | None]]) -> Array:
+    """The sums of pixels with their weights, in the type of the pixels."""
+    total: Array = np.zeros((*pixels.shape[:2], corners[0][0].shape[1]), np.float32)
+    for index, weight in corners:
+        picked = np.take_along_axis(pixels, index[:, None], -1)
+        if weight is None:
+            return picked
+        total += picked.astype(np.float32) * weight[:, None]
+    return narrow(total, pixels.dtype)

@@ -36,6 +36,8 @@ BAND = 1 << 13
 class ToColors(Op):
     """From YUV to three colours; ``chroma``: how many channels each chroma plane has."""
 
+    rooms = 2
+
     chroma: ClassVar[tuple[int, ...]]
     reversed: ClassVar[bool]
 
@@ -148,6 +150,8 @@ class I420toBGRV8(Planar):
 
 class FromColors(Op):
     """From three colours to NV12; a block's chroma is that of its mean colour."""
+
+    rooms = 13
 
     output_count = (1, 2)
 

@@ -266,7 +266,7 @@ class InverseV14(Op):
     @quiet
     def run(self, data: Array) -> tuple[Array, ...]:
         # Copies of their own for the determinants, for LAPACK, and for its answer.
-        require(4 * data.size * max(data.itemsize, 4))
+        require(5 * data.size * max(data.itemsize, 4))
         matrices = widened(data)
         # Not by the determinant, which may be too small for a number though there is an inverse.
         singular = np.linalg.slogdet(matrices).sign == 0

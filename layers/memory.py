@@ -57,7 +57,7 @@ def run_within_memory(op: Op, *arrays: Array) -> tuple[Array, ...]:
     empty = None if op.rows_vary else nothing(outputs)
     if empty is not None:
         return empty
-    require(nbytes(outputs))
+    require(nbytes(outputs) * (1 + op.rooms))
     return op.run(*arrays)
 
 

@@ -391,6 +391,8 @@ class ReverseV1(Op):
 class ReverseSequenceV1(Op):
     """The input, whose first elements along ``seq_axis`` are reversed, per batch so many."""
 
+    rooms = 1
+
     batch_axis: Int = 0
     seq_axis: Int = 1
 

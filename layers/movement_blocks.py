@@ -115,6 +115,8 @@ class DepthToSpaceV1(Blocked):
 class SpaceToBatchV2(Op):
     """Each element of a block of space goes to a batch of its own; space is padded before."""
 
+    rooms = 1
+
     def infer(
         self, data: Tensor, block_shape: Tensor, pads_begin: Tensor, pads_end: Tensor
     ) -> tuple[Tensor, ...]:
@@ -152,6 +154,8 @@ class SpaceToBatchV2(Op):
 
 class BatchToSpaceV2(Op):
     """The batches become the elements of blocks of space again; space is cropped after."""
+
+    rooms = 3
 
     def infer(
         self, data: Tensor, block_shape: Tensor, crops_begin: Tensor, crops_end: Tensor
@@ -267,6 +271,8 @@ class Col2ImV15(Op):
 
 class ExtractImagePatchesV3(Op):
     """Windows of an image, each laid out along the channels of one element."""
+
+    rooms = 1
 
     sizes: Ints
     strides: Ints

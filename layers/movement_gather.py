@@ -97,6 +97,8 @@ class GatherV1(Gather):
 class GatherV7(Gather):
     """Gather-1 with leading axes that data and indices share."""
 
+    rooms = 2
+
     batch_dims: Int = 0
 
     def infer(self, data: Tensor, indices: Tensor, axis: Tensor) -> tuple[Tensor, ...]:
@@ -114,6 +116,8 @@ class GatherV8(GatherV7):
 
 class GatherElementsV6(Op):
     """Elements of the data: the place of each index, but for the axis along which it counts."""
+
+    rooms = 1
 
     axis: Int
 
@@ -138,6 +142,8 @@ class GatherElementsV6(Op):
 
 class GatherND(Op):
     """Slices of the data, each chosen by a row of indices for its leading axes."""
+
+    rooms = 7
 
     batch_dims: Int = 0
 
@@ -208,6 +214,8 @@ class GatherNDV8(GatherND):
 
 class GatherTreeV1(Op):
     """The beams of a search, followed from their ends back to the first step."""
+
+    rooms = 5
 
     def infer(
         self, step_ids: Tensor, parent_idx: Tensor, max_seq_len: Tensor, end_token: Tensor
@@ -329,6 +337,8 @@ class ScatterElementsUpdateV3(ScatterElements):
 class Reducing(Op):
     """What is known of values that may be reduced with what is at their places."""
 
+    rooms = 1
+
     reduction: str
 
     def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:
@@ -360,6 +370,7 @@ class ScatterElementsUpdateV12(Reducing, ScatterElements):
             data[where] = neutral(self.reduction, data)
         if self.reduction != "mean":
             return brought(self.reduction, data, where, updates)
+        require(48 * data.size)
         counts = np.zeros(data.shape, np.int64)
         np.add.at(counts, where, 1)
         wide = data if data.dtype.kind in "iu" else data.astype(np.promote_types(data.dtype, "f4"))

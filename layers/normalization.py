@@ -38,6 +38,8 @@ class Normalization(Op):
 class BatchNorm(Normalization):
     """The mean and the variance of each channel are known, and taken away."""
 
+    rooms = 1
+
     epsilon: Float
 
     def normal(
@@ -110,6 +112,8 @@ class BatchNormInferenceV5(BatchNorm):
 class GroupNormalizationV12(Normalization):
     """Mean and variance of groups of channels; then a scale and a bias for each channel."""
 
+    rooms = 2
+
     num_groups: Int
     epsilon: Float
 
@@ -146,6 +150,8 @@ class GroupNormalizationV12(Normalization):
 
 class MeanVariance(Normalization):
     """The mean taken away and, if wanted, the standard deviation made 1."""
+
+    rooms = 1
 
     eps: Float
     normalize_variance: Bool
@@ -206,6 +212,8 @@ class MVNV6(MeanVariance):
 class NormalizeL2V1(Normalization):
     """The square root of the sum of squares made 1; without axes, every element but 0."""
 
+    rooms = 1
+
     eps: Float
     eps_mode: Literal["add", "max"]
 
@@ -230,6 +238,8 @@ class NormalizeL2V1(Normalization):
 class GRNV1(Normalization):
     """Divided by the root of the sum of squares over the channels, ``bias`` added to it."""
 
+    rooms = 1
+
     bias: Float
 
     def infer(self, data: Tensor) -> tuple[Tensor, ...]:
@@ -250,6 +260,8 @@ class LRNV1(Normalization):
     Around is up to ``(size - 1) // 2`` elements either way along each of the axes; the mean is
     always that of ``size`` for each axis.
     """
+
+    rooms = 3
 
     alpha: Float
     beta: Float

@@ -116,6 +116,8 @@ def places_on(
 class MaxPoolV1(Pool):
     """The largest value in each window; padding never wins."""
 
+    rooms = 2
+
     written: ClassVar[tuple[str, ...]] = (
         "strides",
         "pads_begin",
@@ -137,6 +139,8 @@ class MaxPoolV1(Pool):
 
 class MaxPoolV8(MaxPoolV1):
     """MaxPool-1 with dilations, and a second output: where each largest value was."""
+
+    rooms = 5
 
     output_count = (2, 2)
     written: ClassVar[tuple[str, ...]] = ("strides", "dilations", *MaxPoolV1.written[1:])
@@ -179,6 +183,8 @@ class MaxPoolV14(MaxPoolV8):
 class AvgPoolV1(Pool):
     """The mean of each window, with the padding counted as zeros or not at all."""
 
+    rooms = 5
+
     written: ClassVar[tuple[str, ...]] = (
         "kernel", "strides", "pads_begin", "pads_end", "exclude-pad", "auto_pad", "rounding_type",
     )  # fmt: skip
@@ -217,6 +223,8 @@ class AvgPoolV14(AvgPoolV1):
 
 class AvgPoolV16(AvgPoolV14):
     """AvgPool-14 with dilations."""
+
+    rooms = 9
 
     dilations: Ints = ()
 
@@ -257,6 +265,8 @@ class AdaptivePool(Op):
 class AdaptiveAvgPoolV8(AdaptivePool):
     """The mean of each window."""
 
+    rooms = 4
+
     def infer(self, data: Tensor, output_shape: Tensor) -> tuple[Tensor, ...]:
         return (Tensor(data.type, self.pooled(data, output_shape)),)
 
@@ -272,6 +282,8 @@ class AdaptiveAvgPoolV8(AdaptivePool):
 
 class AdaptiveMaxPoolV8(AdaptivePool):
     """The largest value of each window, and where it was in the flat spatial axes."""
+
+    rooms = 1
 
     output_count = (2, 2)
 

@@ -26,6 +26,8 @@ class FakeQuantizeV1(Op):
     no level for NaN: as in integers it becomes the lower output, the upper one of two levels.
     """
 
+    rooms = 1
+
     like_first: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
 
     levels: Int
@@ -99,6 +101,8 @@ class FakeConvertV13(Op):
 
     What is too large becomes the largest finite value.
     """
+
+    rooms = 3
 
     destination_type: Type
 

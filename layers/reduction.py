@@ -21,6 +21,7 @@ from ..schemas.attributes import Bool
 from ..schemas.tensor import Bounds
 from .axes import axis_of, reduced
 from .base import Op, element_type
+from .budget import require
 from .pooling import lowest
 from .value_bounds import largest, without
 
@@ -84,6 +85,7 @@ class Calculation(Reduction):
         if data.dtype in (np.float32, np.float64):
             return self.calculated(data, axes).astype(data.dtype, copy=False)
         kind = ElementType.of(data.dtype)
+        require((4 if kind.is_real else 8) * data.size)
         if kind.is_real:
             return self.calculated(data.astype(np.float32), axes).astype(data.dtype)
         values = self.calculated(data.astype(np.int64 if kind.is_signed else np.uint64), axes)
@@ -101,6 +103,7 @@ class ReduceL1V4(Calculation):
     """The sum of the absolute values."""
 
     def calculated(self, data: Array, axes: Axes) -> Array:
+        require(data.nbytes)
         return np.abs(data).sum(axes, keepdims=True)
 
 
@@ -108,6 +111,7 @@ class ReduceL2V4(Calculation):
     """The root of the sum of the squares."""
 
     def calculated(self, data: Array, axes: Axes) -> Array:
+        require(data.nbytes if data.dtype.kind == "f" else 16 * data.size)
         wide = data if data.dtype.kind == "f" else data.astype(np.float64)
         return np.sqrt(np.square(wide).sum(axes, keepdims=True))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..schemas import Array
-from .budget import steps
+from .budget import require, steps
 from .pooling import lowest
 from .value_bounds import largest
 
@@ -77,6 +77,7 @@ def _by_rows(rule: np.ufunc, out: Array, where: tuple[Any, ...], updates: Array)
         return True
     if rule is np.add and out.dtype == np.float32 and out.size <= SPARSE * updates.size:
         each = rows.shape[1]
+        require(out.nbytes + 8 * out.size + 16 * updates.size)
         spread = (places[:, None] * each + np.arange(each)).reshape(-1)
         sums = np.bincount(spread, rows.reshape(-1), out.size)
         np.add(slots, sums.reshape(slots.shape), out=slots, casting="same_kind")

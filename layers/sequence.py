@@ -25,6 +25,8 @@ from .matrix import usual_scale
 class OneHotV1(Op):
     """A new axis on which the place that an index names has one value, all others another."""
 
+    rooms = 1
+
     axis: Int
 
     def infer(
@@ -237,6 +239,8 @@ class ScaledDotProductAttentionV13(Op):
 
     A sixth input, the sink, is one more key per head that matches so well and has no value.
     """
+
+    rooms = 3
 
     causal: Bool
 

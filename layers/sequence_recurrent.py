@@ -18,7 +18,7 @@ from ..schemas import ANY, Array, ElementType, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Floats, Int, Words
 from ..schemas.shapes import compatible, merge
 from .base import Op
-from .budget import turns
+from .budget import require, turns
 from .casting import fractional, narrowed
 
 #: The states that a step leaves, the output first.
@@ -78,6 +78,11 @@ class Recurrent(Op):
         """Each gate of each step: what comes in, and the state."""
         return prod(output) * self.gates * (inputs[0][-1] + output[-1])
 
+    def taken(self, x: Array, count: int) -> int:
+        """Bytes of a step with states of so many numbers: of each gate a few, and wider inputs."""
+        wide = max(x.itemsize, 4)
+        return wide * (3 * self.gates * count + (x.size if wide > x.itemsize else 0))
+
     def step(self, w: Array, r: Array, b: Array) -> Step:
         """One step with these weights: input, recurrence, bias."""
         raise NotImplementedError
@@ -131,10 +136,12 @@ class Cell(Recurrent):
     def ran(self, x: Array, states: States, w: Array, r: Array, b: Array) -> States:
         """The states after the step."""
         check_width(x.shape[-1], w.shape[-1])
+        require(sum(4 * array.size for array in (w, r, b)) + self.taken(x, states[0].size))
         return self.stepped(self.step(*(fractional(array) for array in (w, r, b))), x, states)
 
     def stepped(self, step: Step, x: Array, states: States) -> States:
         """The states after one step, in the type of the data."""
+        require(self.taken(x, states[0].size))
         with np.errstate(over="ignore"):
             after = step(fractional(x), tuple(fractional(state) for state in states))
         return tuple(narrowed(state, x.dtype) for state in after)
@@ -186,6 +193,9 @@ class Along(Recurrent):
     ) -> tuple[Array, ...]:
         """All outputs of the steps, and the last states."""
         check_width(x.shape[-1], weights[0].shape[-1])
+        # All outputs of each way, both together, and in the type of the data.
+        made = states[0].size * x.shape[1] * max(x.itemsize, 4)
+        require(3 * made + self.taken(x, states[0].size))
         rows = []
         for way, backward in enumerate(self.backward()):
             step = self.step(*(fractional(array[way]) for array in weights))

@@ -8,6 +8,7 @@ Sums of integers wrap around in their type, means of integers are cut to whole n
 
 from __future__ import annotations
 
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -76,6 +77,10 @@ class Bags(Op):
             order = owners.argsort(kind="stable")
             owners, indices = owners[order], indices[order]
             weights = None if weights is None else weights[order]
+        # A row of the table for each index, the weighted ones and the sums; and the indices.
+        each = wide.itemsize * prod(wide.shape[1:])
+        copies = 1 if weights is None else 2
+        require(copies * each * len(indices) + 3 * each * count + 56 * len(indices))
         rows = wide[indices]
         if weights is not None:
             rows = rows * weights.astype(rows.dtype).reshape(-1, *[1] * (table.ndim - 1))
