@@ -9,7 +9,7 @@ and between the turns of whatever loops in Python.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import TypeVar
@@ -146,10 +146,23 @@ class Budget:
 
 
 def owner_of(array: Array) -> Array:
-    """The array whose memory an array looks at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    """The array whose memory an array looks at, be it through NumPy's windows or a memoryview."""
+    base: object = array.base
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            array = base
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
     return array
+
+
+def owners_of(arrays: Iterable[Array]) -> set[int]:
+    """The owners, by ``id``, of the memory that arrays look at."""
+    return {id(owner_of(array)) for array in arrays}
+
+
+def is_owned(array: Array, owners: Container[int]) -> bool:
+    """Whether an array looks at memory of one of these owners."""
+    return id(owner_of(array)) in owners
 
 
 def _nbytes(owner: Array) -> int:

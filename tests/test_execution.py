@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import numpy as np
 import pytest
 from oracle import ask
 from vinoir import ir
+from vinoir.layers.activation import SoftSignV9
+from vinoir.schemas import Array, Shape
 
 DIGITS = Path(__file__).parents[1] / "samples" / "digits.xml"
 
@@ -248,3 +252,41 @@ def test_what_a_run_hands_out_lies_in_its_order() -> None:
         (found,) = run().values()
         assert found.flags.c_contiguous
         np.testing.assert_array_equal(found, given.transpose(2, 1, 0))
+
+
+WAYS_TO_LOOK: dict[str, Callable[[Array], Array]] = {
+    "view": lambda x: x[...],
+    "bytes": lambda x: x.view(np.int32).view(np.float32),
+    "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 1).reshape(x.shape),
+    "strides": lambda x: np.lib.stride_tricks.as_strided(x, x.shape, x.strides),
+    "memoryview": lambda x: np.asarray(memoryview(x)),
+    "buffer": lambda x: np.frombuffer(x, np.float32),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("look", WAYS_TO_LOOK.values(), ids=WAYS_TO_LOOK)
+def test_what_is_handed_out_and_kept_has_memory_of_its_own(
+    look: Callable[[Array], Array], compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = ir.Builder()
+    x = net.parameter("x", "f32", (4,))
+    held: dict[str, Any] = {"variable_id": "v", "variable_type": "f32"}
+    held["variable_shape"] = Shape((4,))
+    made = net.add("SoftSign", "opset9", [x])
+    net.add("Assign", "opset6", [made], variable_id="v")
+    net.result(made, name="one")
+    net.result(net.add("ReadValue", "opset6", [x], **held), name="two")
+    net.result(made, name="three")
+    model, array = net.model(), np.arange(4, dtype=np.float32)
+    state: dict[str, Array] = {}
+    monkeypatch.setattr(SoftSignV9, "run", lambda self, x: (look(x),))
+    if compiled:
+        program = ir.compile(model)
+        found, state = program([array]), program.state
+    else:
+        found = ir.run(model, [array], state=state)
+    arrays = [array, *found.values(), *state.values()]
+    assert len(arrays) == 5
+    for one, other in combinations(arrays, 2):
+        assert not np.may_share_memory(one, other)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from ...layers.budget import owner_of, require
+from ...layers.budget import is_owned, owners_of, require
 from ...layers.casting import as_computed, computed
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError
 from ...schemas.printing import Table, meant, printable_name
@@ -201,11 +201,9 @@ def keep(state: State, found: State, given: Iterable[Array]) -> None:
     Definitions may hand on what they were given: what lies in memory of the inputs, or may not be
     written, is copied.
     """
-    lent = list(given)
+    lent = owners_of(given)
     fresh = {
-        name: value.copy()
-        if not value.flags.writeable or any(np.may_share_memory(value, one) for one in lent)
-        else value
+        name: value.copy() if not value.flags.writeable or is_owned(value, lent) else value
         for name, value in found.items()
         if state.get(name) is not value
     }
@@ -218,17 +216,24 @@ def keep(state: State, found: State, given: Iterable[Array]) -> None:
 
 def own_copies(arrays: Iterable[Array], lent: Iterable[Array]) -> list[Array]:
     """Arrays as they are handed out, each in memory of its own, one number after the other."""
-    owners = {id(owner_of(array)) for array in lent}
+    owners = owners_of(lent)
     found = []
     for array in arrays:
-        flags = array.flags
-        is_lent = id(owner_of(array)) in owners
-        if is_lent or not (flags.writeable and flags.c_contiguous):
-            require(array.nbytes)
-            array = np.array(array, order="C")
-        owners.add(id(owner_of(array)))
-        found.append(array)
+        found.append(unshared_copy(array, owners))
+        owners |= owners_of(found[-1:])
     return found
+
+
+def unshared_copy(
+    array: Array, owners: Container[int], kind: np.dtype[Any] | None = None
+) -> Array:
+    """An array; a copy where its memory is theirs, its type differs, or it is not plain."""
+    flags = array.flags
+    is_own = flags.c_contiguous and flags.writeable and not is_owned(array, owners)
+    if is_own and kind in (None, array.dtype):
+        return array
+    require(array.nbytes)
+    return np.array(array, kind, order="C")
 
 
 def how_to_convert(kind: ElementType) -> str:
