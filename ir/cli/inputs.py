@@ -13,7 +13,7 @@ from ...schemas import Array, UsageError
 from ...schemas.numbers import random_of
 from ..document import Layer, Model, by_input, named_inputs
 from ..execution import fill, is_filling
-from ..fleet import as_input, files_of, is_image, load_image
+from ..fleet import array_of_names, as_input, files_of, is_image, load_image
 from .archive import load_arrays
 from .options import STDIN
 
@@ -61,14 +61,11 @@ def load(path: str, parameter: Layer, names: Sequence[str]) -> Array:
         ) from None
     except OSError as error:
         raise UsageError(f'{path} cannot be read (input "{names[0]}"): {error.strerror}') from None
-    if not isinstance(content, dict):
-        return _as_wanted(content, parameter, path, names)
-    found = next((name for name in names if name in content), None)
-    if found is None and len(content) != 1:
+    array = array_of_names(content, names)
+    if array is None:
         raise UsageError(
             f'{path} has no array "{names[0]}"; it has {", ".join(content) or "none"}'
         )
-    array = content[next(iter(content)) if found is None else found]
     return _as_wanted(array, parameter, path, names)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .archiving import array_of_names as array_of_names
     from .archiving import read_arrays as read_arrays
     from .archiving import savable as savable
     from .archiving import saved_names as saved_names
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 face(
     __name__,
     {
-        "archiving": "read_arrays savable saved_names",
+        "archiving": "array_of_names read_arrays savable saved_names",
         "batches": "run_over",
         "journal": "Journal",
         "outcomes": "Outcome State",

@@ -7,7 +7,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import IO
 
 import numpy as np
@@ -69,3 +69,13 @@ def read_arrays(
         # What NumPy does not know it takes for pickled, and tells how to run it.
         why = "" if "pickle" in str(error) else f": {error}"
         raise UnreadableError(f"{said} no .npy or .npz of plain arrays{why}") from None
+
+
+def array_of_names(content: Array | dict[str, Array], names: Sequence[str]) -> Array | None:
+    """The array of a file that has one of these names; one that is alone needs none."""
+    if not isinstance(content, dict):
+        return content
+    found = next((name for name in names if name in content), None)
+    if found is None and len(content) != 1:
+        return None
+    return content[next(iter(content)) if found is None else found]

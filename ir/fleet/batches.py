@@ -22,7 +22,7 @@ from ...schemas.printing import json_value
 from ..engine import core_count
 from ..optional import optional
 from ..storage import refuse_special, unwritable
-from .archiving import read_arrays, savable, saved_names
+from .archiving import array_of_names, read_arrays, savable, saved_names
 from .outcomes import Outcome
 from .predictor import Predictor
 from .samples import files_of, is_image
@@ -57,11 +57,12 @@ def load(path: str, name: str) -> Array:
         content = read_arrays(path, f"{path} is no image, and", name)
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", Where(path)) from None
-    if not isinstance(content, dict):
-        return content
-    if name not in content and len(content) != 1:
-        raise UsageError(f'it has no array "{name}", but {", ".join(content)}', Where(path))
-    return content[name if name in content else next(iter(content))]
+    array = array_of_names(content, [name])
+    if array is None:
+        raise UsageError(
+            f'it has no array "{name}", but {", ".join(content) or "none"}', Where(path)
+        )
+    return array
 
 
 def packed(array: Array) -> str:
