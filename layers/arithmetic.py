@@ -66,8 +66,6 @@ class MultiplyV1(Arithmetic):
 class DivideV1(Arithmetic):
     """The quotient; of integers the whole quotient below it, or (not python) towards zero."""
 
-    rooms = 2
-
     m_pythondiv: Bool = True
 
     def of(self, a: Array, b: Array) -> Array:
@@ -76,6 +74,7 @@ class DivideV1(Arithmetic):
         below = np.floor_divide(a, b)
         if self.m_pythondiv:
             return below
+        require(3 * below.nbytes)
         return below + ((below < 0) & (below * b != a)).astype(below.dtype)
 
     def bounds(self, lows: Sequence[Array], highs: Sequence[Array]) -> Sequence[Bounds] | None:

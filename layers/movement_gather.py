@@ -65,6 +65,8 @@ class Gather(Op):
         batch = self.batch() + (indices.ndim if self.batch() < 0 else 0)
         size, before = data.shape[place], data.shape[:place]
         shape = (*before, *indices.shape[batch:], *data.shape[place + 1 :])
+        # The indices as NumPy wants them, which of them lie beyond, and those that do not.
+        require(prod(shape) * data.itemsize * (2 if batch else 1) + 24 * indices.size)
         indices = indices.astype(np.int64, copy=False)
         if size and not batch:
             with suppress(IndexError):
@@ -96,8 +98,6 @@ class GatherV1(Gather):
 
 class GatherV7(Gather):
     """Gather-1 with leading axes that data and indices share."""
-
-    rooms = 2
 
     batch_dims: Int = 0
 
@@ -143,8 +143,6 @@ class GatherElementsV6(Op):
 class GatherND(Op):
     """Slices of the data, each chosen by a row of indices for its leading axes."""
 
-    rooms = 7
-
     batch_dims: Int = 0
 
     def infer(self, data: Tensor, indices: Tensor) -> tuple[Tensor, ...]:
@@ -175,6 +173,8 @@ class GatherND(Op):
             ones = [1] * (len(leading) - batch)
             whole = data.reshape(*data.shape[:batch], *ones, *inner)
             return (np.broadcast_to(whole, (*leading, *inner)),)
+        # The slices, and on the way to their places some numbers for each.
+        require(prod(leading) * (prod(inner) * data.itemsize + 56))
         if not batch and indices.shape[-1] == 1:
             taken = np.take(data, within_axis(indices[..., 0], len(data)), 0)
             return (np.asarray(taken, data.dtype),)
