@@ -6,12 +6,14 @@ import random
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from lxml import etree
 from older.files import OldFile
 from older.network import small
 from test_older_values import CASES, built
 from vinoir import ir
+from vinoir.ir.files.older.table import entries
 from vinoir.schemas import IRError
 
 
@@ -121,6 +123,99 @@ def test_a_layer_that_lacks_a_part_is_read_or_refused(name: str) -> None:
         gone = list(root.iterfind("layers//*"))[place]
         gone.getparent().remove(gone)
         survives(etree.tostring(root, encoding="unicode"), file.bin)
+
+
+#: What attributes of any layer may be, and words that some of them mean something by.
+SAID = ["0", "1", "2", "3", "0.5", "1,2", "1,1,1", "", "-1", "true"]
+MEANT = {
+    "kernel": ["3,3"], "direction": ["Forward"], "cell_type": ["LSTM", "RNN"], "type": ["linear"],
+    "operation": ["sum", "mean"], "precision": ["I32"], "region": ["across"], "sort": ["value"],
+    "mode": ["max", "average", "bilinear_deformable", "constant", "xnor-popcount"],
+    "order": ["0,1", "1,0,2", "0,2,1,3"], "pool-method": ["max"], "code_type": ["CORNER"],
+    "output": ["1", "2"], "group": ["1"], "factor": ["2"], "offset": ["0.5"],
+}  # fmt: skip
+
+
+def at_random(kind: str, rank: int, rng: random.Random) -> OldFile:
+    """A layer with ports of about that many axes, some fed by what gives other sizes."""
+    entry, file = entries()[kind], OldFile(7, rng.choice(["FP32", "FP32", "I32"]))
+    usual = tuple(rng.choices([1, 2, 3, 4, 8], k=rank))
+
+    def sizes() -> tuple[int, ...]:
+        return usual if rng.random() < 0.8 else usual[:1] + usual[2:] * rng.randrange(3)
+
+    spots = []
+    for _ in range(rng.choice([1, 1, 2, 2, 3, 4, 5])):
+        spot = file.input(sizes())
+        if rank > 1 and rng.random() < 0.2:
+            spot = file.add("Flatten", [spot], [spot.dims], {"axis": rng.randrange(2)})
+        spots.append(spot)
+    data = {
+        name: default if default and rng.random() < 0.5 else rng.choice(MEANT.get(name, SAID))
+        for name, default in entry.attributes.items()
+        if name in entry.required or rng.random() < 0.3
+    }
+    blobs = "".join(
+        f'<{name} offset="0" size="{rng.choice([4, 8, 16, 64, 1024])}"/>'
+        for name in ("weights", "biases", "custom")
+        if rng.random() < 0.5
+    )
+    outputs = [sizes() for _ in range(rng.choice([0, 1, 1, 1, 2, 3]))]
+    file.many(entry.type, spots, outputs, data, inside=f"<blobs>{blobs}</blobs>")
+    return file
+
+
+@pytest.mark.parametrize("rank", range(6))
+def test_layers_at_random_are_read_or_refused_in_words_of_ours(rank: int) -> None:
+    for kind in entries():
+        rng = random.Random(f"{kind} {rank}")
+        for _ in range(10):
+            file = at_random(kind, rank, rng)
+            try:
+                ir.loads(file.xml, bytes(1024))
+            except IRError as error:
+                if type(error.__cause__) is ValueError:  # raised by Python or NumPy
+                    raise
+
+
+#: Layers that read the sizes of axes which some of their ports do not have.
+FEW_AXES = [
+    ("RNN", [(2, 3, 4)], [()], {"cell_type": "LSTM"}, r"output 0 is \[\].* 0 axes: RNN"),
+    ("CTCGreedyDecoder", [(2, 3, 4), ()], [(3, 2, 1, 1)], {}, r"input 1 is \[\].* 0 axes"),
+    ("ScaleShift", [()], [()], {}, r"input 0 is \[\].* 0 axes"),
+    ("Normalize", [()], [()], {"eps": 1, "across_spatial": 1}, r"input 0 is \[\].* 0 axes"),
+    ("PriorBox", [(1, 3, 4, 4), (3,)], [(1, 2, 4)],
+     {"offset": 0, "scale_all_sizes": 0, "min_size": 1}, r"input 1 is \[3\].* PriorBox has 4"),
+    ("PriorBoxClustered", [(1, 3, 4, 4), (3,)], [(1, 2, 4)],
+     {"width": 1, "height": 1, "offset": 0, "img_h": 1}, r"input 1 is \[3\].* 1 axes"),
+    ("DeformableConvolution", [(4,), (4,)], [(4,)], {"output": 1, "kernel": "3,3"},
+     r"input 0 is \[4\].* 1 axes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("few", FEW_AXES, ids=lambda few: few[0])
+def test_axes_that_are_not_there_are_told_with_both_numbers(few: tuple[Any, ...]) -> None:
+    kind, inputs, outputs, data, words = few
+    file = OldFile(7)
+    spots = [file.input(dims) for dims in inputs]
+    weights = {"weights": np.zeros(1, np.float32)}
+    file.many(kind, spots, outputs, data, weights, name="op")
+    with pytest.raises(IRError, match=words) as caught:
+        ir.loads(file.xml, file.bin)
+    assert caught.value.where.name == "op"
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [("Resample", {"type": "nearest", "factor": 2}), ("Interp", {"factor": 2}),
+     ("Upsampling", {"scale": 2})],
+)  # fmt: skip
+def test_sizes_of_an_input_are_those_that_it_comes_to_have(kind: str, data: Any) -> None:
+    file = OldFile(7)
+    flat = file.add("Flatten", [file.input((1, 3, 8, 8))], [(1, 3, 8, 8)], {"axis": 1})
+    file.add(kind, [flat], [(1, 3, 16, 16)], data)
+    with pytest.raises(IRError, match=rf"input 0 is \[1, 192\].* 2 axes: {kind} has 4"):
+        ir.loads(file.xml, b"")
 
 
 HUGE = 2**32 - 1

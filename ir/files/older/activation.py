@@ -125,7 +125,7 @@ def prelu(old: Old) -> Made:
     count = old.count("weights")
     if count is None:
         raise IRError("PReLU has neither weights nor a second input")
-    channels = _channels(old)
+    channels = old.dims(least=2)[1]
     if old.flag("channel_shared"):
         count = 1
     if count not in (1, channels):
@@ -178,10 +178,3 @@ def softmax(old: Old) -> Made:
 def log_softmax(old: Old) -> Made:
     """Along an axis; the last where the file does not say."""
     return old.add("LogSoftmax", "opset5", [old.reals(0)], axis=old.integer("axis"))
-
-
-def _channels(old: Old) -> int:
-    dims = old.dims()
-    if len(dims) < 2:
-        raise IRError(f"the input is {list(dims)}, its second axis is that of the channels")
-    return dims[1]

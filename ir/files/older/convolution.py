@@ -94,7 +94,7 @@ def _in_pairs(old: Old, auto_pad: str, dilated: bool) -> Window:
 
 def spatial(old: Old, axes: int) -> tuple[int, ...]:
     """The spatial sizes of the input, which must be as many as the window has axes."""
-    dims = old.dims()
+    dims = old.dims(least=2)
     if len(dims) != axes + 2:
         raise IRError(f"the window has {axes} axes, the input {list(dims)} has {len(dims) - 2}")
     return dims[2:]
@@ -220,9 +220,8 @@ def deconvolution(old: Old) -> Made:
 
 def _transposed_pads(old: Old, window: Window, sizes: tuple[int, ...]) -> dict[str, object]:
     """Padding of a transposed convolution, so that the sizes are the declared ones."""
-    declared = old.declared()[2:]
-    if len(declared) != len(sizes):
-        raise IRError(f"the output is {list(old.declared())}, the input {list(old.dims())}")
+    rank = 2 + len(sizes)
+    declared = old.declared(0, rank, rank)[2:]
     full = [(size - 1) * window.strides[i] + window.reach(i) for i, size in enumerate(sizes)]
     begin, end = list(window.begin), list(window.end)
     if window.auto_pad == "valid":
@@ -253,6 +252,7 @@ def _transposed_pads(old: Old, window: Window, sizes: tuple[int, ...]) -> dict[s
 def deformable_convolution(old: Old) -> Made:
     """Input 1 are the offsets; the catalogue of layers misprints num_deformable_group."""
     window, group = read_window(old), old.integer("group", 1)
+    spatial(old, len(window.kernel))
     count, made = _channels(old, group)
     weights = filters(old, (made, count // group, *window.kernel), index=2)
     fields = old.integer("deformable_group", 1)

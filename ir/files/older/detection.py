@@ -15,7 +15,8 @@ from .table import Made, converts
 
 
 def _sizes(old: Old, index: int) -> Output:
-    """Height and width of an input."""
+    """Height and width of an input of 4 axes."""
+    old.dims(index, 4, 4)
     shape = old.add("ShapeOf", "opset3", [old[index]], output_type="i64")
     rows = [(2,), (4,), (1,), (0,)]
     return old.add("Slice", "opset8", [shape, *(old.indices(*row) for row in rows)])
@@ -23,9 +24,6 @@ def _sizes(old: Old, index: int) -> Output:
 
 def _priors(old: Old, kind: str, image: Output, data: dict[str, object]) -> Output:
     """The layer of today, with the leading axis of the old one."""
-    for index in (0, 1):
-        if len(old.dims(index)) != 4:
-            raise IRError(f"input {index} is {list(old.dims(index))}, {kind} takes 4 axes")
     made = old.add(kind, "opset1", [_sizes(old, 0), image], data)
     return old.add("Unsqueeze", "opset1", [made, old.indices(0)])
 
@@ -65,7 +63,7 @@ def _parts_of_height(old: Old) -> dict[str, object]:
             f"max_size is {old.text('max_size')} where scale_all_sizes is 0: today's PriorBox "
             "makes no boxes of it"
         )
-    height = old.dims(1)[2]
+    height = old.dims(1, 4, 4)[2]
     old.remark(f"sizes and step are parts of {height}, the height of the image", fixed=1)
     sizes = [size / height for size in old.numbers("min_size")]
     return {"min_size": sizes, "step": old.real("step") / height}
@@ -285,9 +283,10 @@ def ctc_greedy_decoder(old: Old) -> Made:
         old.remark(
             "ctc_merge_repeated is 0, and followed; the old CPU plug-in merged all the same"
         )
-    steps, batch = old.dims(1)[0], math.prod(old.dims(1)[1:])
+    dims = old.dims(1, least=1)
+    steps, batch = dims[0], math.prod(dims[1:])
     mask = old.reals(1)
-    if len(old.dims(1)) != 2:
+    if len(dims) != 2:
         mask = old.reshape(mask, (steps, batch))
     begun = old.value(1)
     if begun is None or not begun.ravel()[:batch].all():

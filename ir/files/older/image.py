@@ -86,9 +86,7 @@ def resized(
 )  # fmt: skip
 def resample(old: Old) -> Made:
     """Sizes in input 1, or those declared: ceil(size * factor)."""
-    dims = old.dims()
-    if len(dims) not in (4, 5):
-        raise IRError(f"the input is {list(dims)}, Resample takes 4 or 5 axes")
+    dims = old.dims(0, 4, 5)
     method = old.choice("type", METHODS)
     factor = _factor(old)
     sizes = _sizes(old, dims, factor)
@@ -151,9 +149,7 @@ def _factor(old: Old) -> Factor | bool:
 
 def _sizes(old: Old, dims: tuple[int, ...], factor: Factor | bool) -> tuple[int, ...]:
     """The spatial sizes of the output; what ran are the declared ones."""
-    declared = old.declared()
-    if len(declared) != len(dims):
-        raise IRError(f"the output is {list(declared)}, the input {list(dims)}")
+    declared = old.declared(0, len(dims), len(dims))
     said: tuple[int, ...] | None = None
     if len(old) > 1:
         value = old.value(1)
@@ -178,9 +174,8 @@ def _sizes(old: Old, dims: tuple[int, ...], factor: Factor | bool) -> tuple[int,
 )  # fmt: skip
 def interp(old: Old) -> Made:
     """Bilinear, to the declared sizes; padding below 0 cuts the input, above 0 adds zeros."""
-    dims, declared = old.dims(), old.declared()
-    if len(dims) != 4 or len(declared) != 4:
-        raise IRError(f"input {list(dims)} and output {list(declared)}, Interp takes 4 axes")
+    declared = old.declared(0, 4, 4)
+    old.dims(0, 4, 4)
     factor = _interp_factor(old)
     said = old.integer("height", 0) or declared[2], old.integer("width", 0) or declared[3]
     if said != declared[2:]:
@@ -225,11 +220,9 @@ def _padded(old: Old, one: Output, begin: int, end: int) -> Output:
 @converts("Upsampling", "scale sample_type=nearest", becomes="Interpolate-4")
 def upsampling(old: Old) -> Made:
     """Each place so often along every spatial axis."""
-    scale, dims = old.integer("scale", 1), old.dims()
+    scale, dims = old.integer("scale", 1), old.dims(0, 4, 5)
     if old.text("sample_type") != "nearest":
         raise NoCounterpartError(f'Upsampling by "{old.text("sample_type")[:40]}"')
-    if len(dims) not in (4, 5):
-        raise IRError(f"the input is {list(dims)}, Upsampling takes 4 or 5 axes")
     return resized(
         old, old[0], tuple(n * scale for n in dims[2:]), True, mode="nearest",
         coordinate_transformation_mode="asymmetric", nearest_mode="floor",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....schemas import Array, ElementType, IRError, Shape, Tensor, Where
+from ....schemas.shapes import MOST_AXES
 from ...document import Builder, Kind, Layer, Origin, Output, Port, Remark, no_bin
 from ...inference import constant
 from .document import Blob, OldLayer
@@ -80,14 +81,29 @@ class Old:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def dims(self, index: int = 0) -> tuple[int, ...]:
-        """The sizes of an input, as its port declares them: files of these versions are static."""
-        self[index]
-        return self.layer.inputs[index].dims
+    def dims(self, index: int = 0, least: int = 0, most: int = MOST_AXES) -> tuple[int, ...]:
+        """The sizes of an input of so many axes: what feeds it gives them, else its port."""
+        shape, dims = self[index].tensor.shape, self.layer.inputs[index].dims
+        if shape.is_static:
+            dims = shape.static
+        elif shape.rank not in (None, len(dims)):
+            raise IRError(
+                f"input {index} is declared as {list(dims)}, what feeds it gives [{shape}]"
+            )
+        return self._of_rank(f"input {index}", dims, least, most)
 
-    def declared(self, index: int = 0) -> tuple[int, ...]:
-        """The sizes of an output, as its port declares them."""
-        return self.layer.output(index).dims
+    def declared(self, index: int = 0, least: int = 0, most: int = MOST_AXES) -> tuple[int, ...]:
+        """The sizes of an output of so many axes, as its port declares them."""
+        return self._of_rank(f"output {index}", self.layer.output(index).dims, least, most)
+
+    def _of_rank(self, what: str, dims: tuple[int, ...], least: int, most: int) -> tuple[int, ...]:
+        if not least <= len(dims) <= most:
+            counts = f"{least}" if least == most else f"{least} to {most}"
+            raise IRError(
+                f"{what} is {list(dims)}, which has {len(dims)} axes: {self.layer.type} has "
+                f"{counts} there"
+            )
+        return dims
 
     def value(self, index: int) -> Array | None:
         """The value of an input where it is known without running anything."""

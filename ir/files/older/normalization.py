@@ -10,7 +10,7 @@ from .table import Made, converts
 
 def by_channel(old: Old, count: int) -> tuple[int, ...]:
     """The shape of one number a channel, or of one for all, that broadcasts onto the input."""
-    dims = old.dims()
+    dims = old.dims(least=1)
     if len(dims) == 1:
         return (count,)
     if len(dims) == 3 and count == dims[2] != dims[1]:
@@ -29,10 +29,7 @@ def _by_channel(old: Old, name: str) -> Output | None:
 @converts("BatchNormalization", "epsilon", becomes="BatchNormInference-5 Broadcast-1")
 def batch_normalization(old: Old) -> Made:
     """Blob ``weights`` is the variance, ``biases`` the mean; there is neither gamma nor beta."""
-    dims = old.dims()
-    if len(dims) < 2:
-        raise IRError(f"the input is {list(dims)}, its second axis is that of the channels")
-    channels = (dims[1],)
+    channels = (old.dims(least=2)[1],)
     variance, mean = old.weights("weights", channels), old.weights("biases", channels)
     gamma = old.filled(1, ElementType.F32, *channels)
     beta = old.filled(0, ElementType.F32, *channels)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from ....schemas import IRError
 from .layer import Old
 from .table import Made, converts
 
@@ -20,9 +19,7 @@ def fully_connected(old: Old) -> Made:
 
     Where the declared output has as many axes as the input of three, only the last is I.
     """
-    size, dims = old.integer("out-size", 1), old.dims()
-    if len(dims) < 2:
-        raise IRError(f"the input is {list(dims)}, at least 2 axes are needed")
+    size, dims = old.integer("out-size", 1), old.dims(least=2)
     declared = old.declared()
     kept = len(dims) == 3 and len(declared) == 3
     count = dims[-1] if kept else math.prod(dims[1:])

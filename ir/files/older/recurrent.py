@@ -92,8 +92,7 @@ def attributes(old: Old, kind: Kind) -> dict[str, object]:
 
 def cell(old: Old, kind: Kind) -> Made:
     """One step: input [N, I] and the states [N, H]."""
-    if len(old.dims()) != 2:
-        raise IRError(f"the input is {list(old.dims())}, a cell takes 2 axes")
+    old.dims(0, 2, 2)
     states = [old.reals(1 + i) for i in range(kind.states)]
     parts = read_weights(old, kind, 1 + kind.states)
     inputs = [old.reals(0), *states, parts.w, parts.r, parts.b]
@@ -128,9 +127,9 @@ def lstm_cell(old: Old) -> Made:
 
 def sequence(old: Old, kind: Kind) -> Made:
     """All steps: input [N, T, I], or [T, N, I] with ``axis`` 0; states [N, H] are optional."""
-    dims, axis = old.dims(), old.integer("axis", 0)
-    if len(dims) != 3 or axis not in (0, 1):
-        raise IRError(f"the input is {list(dims)} and axis {axis}: 3 axes, and 0 or 1, are taken")
+    dims, axis = old.dims(0, 3, 3), old.integer("axis", 0)
+    if axis not in (0, 1):
+        raise IRError(f"axis is {axis} for {list(dims)}, the steps lie along 0 or 1")
     directions = {"Forward": "forward", "Backward": "reverse", "Bidirectional": "bidirectional"}
     direction = old.choice("direction", directions)
     if direction == "bidirectional":
@@ -213,9 +212,10 @@ def lstm_sequence(old: Old) -> Made:
 )  # fmt: skip
 def rnn(old: Old) -> Made:
     """The sequences of v3 and v4, all under one name."""
-    kinds = {"RNN": "RNN", "GRU": "GRU", "LSTM": "LSTM"}
-    name = old.choice("cell_type", kinds)
+    kinds = {kind.name: kind for kind in (RNN, GRU, LSTM)}
+    kind = kinds[old.choice("cell_type", {name: name for name in kinds})]
     if not old.has("hidden_size"):
-        old.layer.attributes["hidden_size"] = str(old.declared()[-1])
-        old.remark(f"hidden_size {old.declared()[-1]} is that of the declared output")
-    return sequence(old, {"RNN": RNN, "GRU": GRU, "LSTM": LSTM}[name])
+        hidden = old.declared(least=1)[-1]
+        old.layer.attributes["hidden_size"] = str(hidden)
+        old.remark(f"hidden_size {hidden} is that of the declared output")
+    return sequence(old, kind)

@@ -123,8 +123,7 @@ def non_max_suppression(old: Old) -> Made:
     Where how many is not given, all may stay; where the overlap is not, none is too large.
     Today's gives as many rows as boxes stay, the old one the declared number, the rest -1.
     """
-    if len(old.dims(0)) != 3:
-        raise IRError(f"the boxes are {list(old.dims(0))}, they have 3 axes")
+    old.dims(0, 3, 3)
     many = old.scalar_count(2) if len(old) > 2 else old.reshape(old.sizes(old[0], 1), ())
     # OpenVINO of today takes away a box whose overlap reaches the threshold; none reaches 2.
     overlap = old.reshape(old.reals(3), ()) if len(old) > 3 else old.constant(2.0)
