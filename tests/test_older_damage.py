@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from older.files import OldFile
 from older.network import small
 from test_older_values import CASES, built
 from vinoir import ir
+from vinoir.ir.files.older.image import triangles
 from vinoir.ir.files.older.table import entries
 from vinoir.schemas import IRError
 
@@ -252,6 +254,57 @@ def test_sizes_beyond_all_memory_are_numbers_only(bomb: tuple[Any, ...]) -> None
     spots = [file.input(dims) for dims in inputs]
     file.many(kind, spots, outputs, data, name="op", inside=f"<blobs>{blobs}</blobs>")
     survives(file.xml.decode(), None)
+
+
+def many_matrices(*sizes: tuple[int, int]) -> OldFile:
+    """Layers that resize an image of these sizes to three quarters by matrices, twice each."""
+    file = OldFile(6)
+    for height, width in sizes:
+        spot = file.input((1, 1, height, width))
+        for _ in range(2):
+            file.add("Resample", [spot], [(1, 1, height * 3 // 4, width * 3 // 4)],
+                     {"type": "linear", "antialias": 1, "factor": 0.75})  # fmt: skip
+    return file
+
+
+def test_layers_that_resize_alike_share_their_matrices() -> None:
+    model = ir.loads(many_matrices((16, 16), (16, 32)).xml, b"")
+    sizes = [layer.value.shape for layer in model.layers if layer.type == "Const"]
+    assert sizes == [(12, 16), (24, 32)]
+
+
+def test_matrices_of_all_layers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = many_matrices((16, 16), (16, 20), (24, 16))
+    monkeypatch.setattr("vinoir.ir.files.older.image.MOST_PLACES", 12 * 16 + 15 * 20 + 18 * 24)
+    ir.loads(file.xml, b"")
+    monkeypatch.setattr("vinoir.ir.files.older.image.MOST_PLACES", 12 * 16 + 15 * 20 + 18 * 24 - 1)
+    words = "24 to 18 .* 432 numbers, those of layers before have 492, and 923 are the most"
+    with pytest.raises(IRError, match=words):
+        ir.loads(file.xml, b"")
+    assert len([row for row in ir.check(file.xml) if "432 numbers" in row.message]) == 2
+
+
+@pytest.mark.parametrize(("size", "count"), [(7, 3), (3, 7), (1000, 333), (300, 301), (2, 9000)])
+def test_a_matrix_made_in_blocks_is_that_of_its_formula(
+    size: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vinoir.ir.files.older.image.BLOCK", 1000)
+    step = size / count
+    centres = (np.arange(count) + 0.5) * step - 0.5
+    near = np.maximum(0, 1 - np.abs(centres[:, None] - np.arange(size)) / step)
+    total = near.sum(1, keepdims=True)
+    want = np.divide(near, total, out=np.zeros_like(near), where=total > 0)
+    np.testing.assert_allclose(triangles(size, count), want, rtol=1e-6)
+
+
+def test_a_matrix_takes_little_more_memory_than_it_has() -> None:
+    tracemalloc.start()
+    try:
+        held = triangles(2048, 1024).nbytes
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * held
 
 
 def test_bodies_within_bodies_end() -> None:

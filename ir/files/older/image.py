@@ -30,8 +30,10 @@ METHODS = {
 
 #: What lets sizes follow from those of the input.
 _FOLLOWED = "ShapeOf-3 Gather-1 Multiply-1"
-#: Places of the largest matrix that resizes an axis.
-LARGEST = 2**24
+#: Places of all matrices of a document that resize axes.
+MOST_PLACES = 2**24
+#: Places that are worked out at a time.
+BLOCK = 2**16
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,9 @@ def resample(old: Old) -> Made:
 def _widened(old: Old, sizes: tuple[int, ...]) -> Output:
     """Linear with ``antialias``, as products of matrices: OpenVINO of today ignores the word."""
     dims = old.dims()
-    if any(size * new > LARGEST for size, new in zip(dims[2:], sizes, strict=True)):
-        raise IRError(f"{list(dims[2:])} to {list(sizes)} takes a matrix of too many places")
     old.remark("linear with antialias is a product by a matrix for each axis", fixed=0)
     *deep, height, width = (
-        old.constant(triangles(size, new)) for size, new in zip(dims[2:], sizes, strict=True)
+        _matrix(old, size, new) for size, new in zip(dims[2:], sizes, strict=True)
     )
     made = old.add(
         "MatMul", "opset1", [height, old.reals(0)], transpose_a=False, transpose_b=False
@@ -126,13 +126,32 @@ def _widened(old: Old, sizes: tuple[int, ...]) -> Output:
     return made
 
 
+def _matrix(old: Old, size: int, count: int) -> Output:
+    """The matrix that resizes an axis, one for all layers of a graph."""
+    scene = old.scene
+    if (size, count) not in scene.matrices:
+        upgrade, places = scene.walk.upgrade, size * count
+        if upgrade.matrix_places + places > MOST_PLACES:
+            raise IRError(
+                f"{size} to {count} places takes a matrix of {places} numbers, those of layers "
+                f"before have {upgrade.matrix_places}, and {MOST_PLACES} are the most in a file",
+                hint="without antialias it takes none",
+            )
+        upgrade.matrix_places += places
+        scene.matrices[size, count] = old.constant(triangles(size, count))
+    return scene.matrices[size, count]
+
+
 def triangles(size: int, count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     """What each place of the output takes of each of the input; of none, nothing."""
-    step = size / count
-    centres = (np.arange(count) + 0.5) * step - 0.5
-    near = np.maximum(0, 1 - np.abs(centres[:, None] - np.arange(size)) / step)
-    total = near.sum(1, keepdims=True)
-    return np.divide(near, total, out=np.zeros_like(near), where=total > 0).astype(np.float32)
+    step, rows = size / count, max(1, BLOCK // size)
+    made = np.empty((count, size), np.float32)
+    for first in range(0, count, rows):
+        centres = (np.arange(first, min(first + rows, count)) + 0.5) * step - 0.5
+        near = np.maximum(0, 1 - np.abs(centres[:, None] - np.arange(size)) / step)
+        total = near.sum(1, keepdims=True)
+        made[first : first + rows] = near / np.where(total > 0, total, 1)
+    return made
 
 
 def _factor(old: Old) -> Factor | bool:

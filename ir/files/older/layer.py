@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +56,8 @@ class Scene:
     origin: Origin
     #: The walk through the old graph that makes it; loops walk through bodies by it.
     walk: Any
+    #: Matrices that resize an axis, by its sizes before and after.
+    matrices: dict[tuple[int, int], Output] = field(default_factory=dict)
 
 
 class Old:
@@ -225,7 +227,7 @@ class Old:
         """A constant; whole numbers are i64, others f32."""
         array = np.asarray(value)
         if kind is None and array.dtype.kind == "f":
-            array = array.astype(np.float32)
+            array = array.astype(np.float32, copy=False)
         made = self.scene.builder.constant(array, kind, name=f"{self.layer.name}/value")
         return self._take(made)
 

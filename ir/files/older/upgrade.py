@@ -121,6 +121,8 @@ class Upgrade:
         self.origin = Origin(version)
         self.reading = Reading(version, model.place, model.text, report)
         self.version = version
+        #: Numbers in the matrices that resize axes.
+        self.matrix_places = 0
 
     def whole(self) -> None:
         """The network."""
