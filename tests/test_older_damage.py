@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 import tracemalloc
+from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from older.files import OldFile
 from older.network import small
 from test_older_values import CASES, built
 from vinoir import ir
+from vinoir.ir.files.older import loops
 from vinoir.ir.files.older.image import triangles
 from vinoir.ir.files.older.table import entries
 from vinoir.schemas import IRError
@@ -305,6 +309,90 @@ def test_a_matrix_takes_little_more_memory_than_it_has() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 1.5 * held
+
+
+def looped(lines: Sequence[tuple[str, int, int, int]], back: Sequence[tuple[int, ...]]) -> OldFile:
+    """A loop over a - b and ReLU, with these lines of its port map and these back edges."""
+    inner = OldFile(6)
+    inner.add("Eltwise", [(1, 2), (1, 2)], [(1, 2)], {"operation": "sub"}, name="less")
+    inner.add("ReLU", [(1, 2)], [(1, 2)], name="above")
+    rows = "".join(
+        f'<{kind} external_port_id="{outer}" internal_layer_id="{layer}" '
+        f'internal_port_id="{port}"/>'
+        for kind, outer, layer, port in lines
+    )
+    edges = "".join(
+        '<edge from-layer="{}" from-port="{}" to-layer="{}" to-port="{}"/>'.format(*edge)
+        for edge in back
+    )
+    file = OldFile(6)
+    file.many(
+        "TensorIterator", [file.input((1, 2), "a"), file.input((1, 2), "b")], [(1, 2)],
+        inside=f"<port_map>{rows}</port_map><back_edges>{edges}</back_edges>"
+        f"<body><layers>{''.join(inner.layers)}</layers><edges/></body>",
+    )  # fmt: skip
+    return file
+
+
+WIRED = [("input", 0, 0, 0), ("input", 1, 0, 1), ("input", 1, 1, 0), ("output", 2, 0, 2)]
+
+
+def test_one_output_may_come_back_to_ports_that_the_map_fills() -> None:
+    model = ir.loads(looped(WIRED, [(0, 2, 0, 0), (1, 1, 0, 1)]).xml, b"")
+    given = np.float32([[10, 3]]), np.float32([[1, 4]])
+    np.testing.assert_array_equal(ir.run(model, list(given))[0], given[0] - given[1])
+
+
+@pytest.mark.parametrize(
+    ("lines", "back", "words"),
+    [([*WIRED, ("input", 1, 0, 0)], [], "two <input> of the port map fill port 0 of layer 0"),
+     ([*WIRED, ("output", 2, 1, 1)], [], "two <output> of the port map give the outer port 2"),
+     (WIRED, [(0, 2, 0, 0), (1, 1, 0, 0)], "two back edges enter port 0 of layer 0 inside"),
+     (WIRED[:2] + WIRED[3:], [(0, 2, 1, 0)], "enters port 0 of layer 1 .* no <input> of the port"),
+     ([*WIRED, ("input", 9, 0, 0)], [], r"the outer port 9, the input ports are \[0, 1\]"),
+     ([*WIRED, ("input", 1, 0, 9)], [], r"input port 9 of layer 0 .* ports are \[0, 1\]"),
+     ([*WIRED, ("input", 1, 9, 0)], [], "names layer 9 of the body, which is not there")],
+)  # fmt: skip
+def test_a_port_of_a_loop_is_filled_once(
+    lines: list[tuple[str, int, int, int]], back: list[tuple[int, ...]], words: str
+) -> None:
+    xml = looped(lines, back).xml
+    with pytest.raises(IRError, match=words):
+        ir.loads(xml, b"")
+    assert len([row for row in ir.check(xml) if re.search(words, row.message)]) == 1
+
+
+def steps_to_read_a_loop(ports: int) -> int:
+    """How many lines of the file of loops are gone through for a loop of so many ports."""
+    inner, file = OldFile(6), OldFile(6)
+    inner.add("Eltwise", [(1, 2)] * ports, [(1, 2)])
+    rows = "".join(
+        f'<{kind} external_port_id="{port}" internal_layer_id="0" internal_port_id="{port}"/>'
+        for port, kind in enumerate(["input"] * ports + ["output"])
+    )
+    spots = [file.input((1, 2)) for _ in range(ports)]
+    file.many(
+        "TensorIterator", spots, [(1, 2)],
+        inside=f"<port_map>{rows}</port_map><body><layers>{inner.layers[0]}</layers></body>",
+    )  # fmt: skip
+    count = 0
+
+    def step(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return step if frame.f_code.co_filename == loops.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(step)
+    try:
+        ir.loads(file.xml, b"")
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_the_ports_of_a_loop_are_gone_through_once() -> None:
+    assert steps_to_read_a_loop(200) < 2.2 * steps_to_read_a_loop(100)
 
 
 def test_bodies_within_bodies_end() -> None:

@@ -8,8 +8,9 @@ layer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import ParamSpec, TypeVar
 
 from lxml import etree
@@ -257,6 +258,16 @@ def read_ports(section: etree._Element | None) -> list[OldPort]:
         dims = tuple(_dim(text_of(part)) for part in child.iterchildren("dim"))
         ports[number] = OldPort(number, read_precision(child.get("precision")), dims, child)
     return [ports[number] for number in sorted(ports)]
+
+
+def ranks_of(ports: list[OldPort]) -> dict[int, int]:
+    """The ranks of ports by their ids."""
+    return {port.id: rank for rank, port in enumerate(ports)}
+
+
+def first_ids(ports: Collection[int]) -> str:
+    """The ids of ports for a message, of many the first."""
+    return ", ".join(map(str, islice(ports, 12))) + (", ..." if len(ports) > 12 else "")
 
 
 def _dim(text: str) -> int:

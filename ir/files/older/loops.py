@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from ....schemas import ElementType, IRError, Shape, Tensor
+from ....schemas import IRError
 from ...document import (
     DEEPEST,
     BackEdge,
@@ -26,7 +26,7 @@ from ...document import (
     whole,
 )
 from ...inference import infer_bodies, infer_graph
-from .document import OldGraph, OldLayer, read_graph
+from .document import OldGraph, OldLayer, first_ids, ranks_of, read_graph
 from .layer import TYPES, Old
 from .table import Made, converts
 
@@ -36,7 +36,7 @@ class Line:
     """A line of the port map."""
 
     kind: str
-    #: Rank of the outer port; -1 of an output that is not handed out.
+    #: Rank of the outer port.
     rank: int
     layer: int
     port: int
@@ -82,25 +82,31 @@ def _body(
     back: list[tuple[int, int, int, int]],
 ) -> tuple[PortMap, list[BackEdge]]:
     """The graph inside, and how it is wired."""
-    from .upgrade import Walk
+    from .upgrade import Walk, Wiring
 
     outer = old.scene.walk
     graph = Graph(made)
     made.add_body("body", graph)
     builder = Builder(into=graph)
     builder.reserve(layer.name for layer in inner.layers)
-    taken = [(x.layer, x.port) for x in lines if x.kind == "input"] + [x[2:] for x in back]
-    kinds = {(x.layer, x.port): old.inputs[x.rank].tensor.type for x in lines if x.kind == "input"}
-    given = {
-        place: _parameter(builder, inner, *place, kinds.get(place))
-        for place in dict.fromkeys(taken)
-    }
-    walk = Walk(outer.upgrade, inner, builder, given, depth=outer.depth + 1)
-    for place in given:
-        if place in walk.wiring.sources:
+    wiring = Wiring(outer.upgrade, inner)
+    given = _given(old, builder, inner, [line for line in lines if line.kind == "input"])
+    for layer, port in given:
+        if (layer, port) in wiring.sources:
             raise IRError(
-                f"port {place[1]} of layer {place[0]} inside is fed by an edge and by the port map"
+                f"port {port} of layer {layer} inside is fed by an edge and by the port map"
             )
+    returned = set()
+    for _, _, layer, port in back:
+        if (layer, port) in returned:
+            raise IRError(f"two back edges enter port {port} of layer {layer} inside")
+        returned.add((layer, port))
+        if (layer, port) not in given:
+            raise IRError(
+                f"a back edge enters port {port} of layer {layer} inside, which no <input> of the "
+                "port map fills at first"
+            )
+    walk = Walk(outer.upgrade, wiring, builder, given, depth=outer.depth + 1)
     walk.walk()
     handed = [(x.layer, x.port) for x in lines if x.kind == "output"] + [x[:2] for x in back]
     results = {}
@@ -124,29 +130,38 @@ def _body(
     return PortMap(entries), edges
 
 
-def _parameter(
-    builder: Builder, inner: OldGraph, layer: int, port: int, outer: ElementType | None
-) -> Output:
-    """A Parameter for an input port of the body.
+def _given(
+    old: Old, builder: Builder, inner: OldGraph, lines: list[Line]
+) -> dict[tuple[int, int], Output]:
+    """A Parameter for each input port of the body that a line of the port map fills.
 
     Before v7 ports had no precision: then it is of the type of what comes from outside.
     """
-    holder = inner.by_id.get(layer)
-    if holder is None:
-        raise IRError(f"the port map names layer {layer} of the body, which is not there")
-    for rank, one in enumerate(holder.inputs):
-        if one.id == port:
-            kind = TYPES.get(one.precision or holder.precision or "FP32")
-            if one.precision is None and outer is not None:
-                kind = outer
-            if kind is None:
-                raise IRError("precision Q78 is of fixed-point numbers that no CPU ran")
-            tensor = Tensor(kind, Shape(one.dims))
-            return builder.parameter(f"{holder.name}/input{rank}", tensor.type, tensor.shape)
-    raise IRError(
-        f"the port map names input port {port} of layer {layer} of the body, whose input ports "
-        f"are {[one.id for one in holder.inputs]}"
-    )
+    given: dict[tuple[int, int], Output] = {}
+    ranks: dict[int, dict[int, int]] = {}
+    for line in lines:
+        place, holder = (line.layer, line.port), inner.by_id.get(line.layer)
+        if holder is None:
+            raise IRError(f"the port map names layer {line.layer} of the body, which is not there")
+        if line.layer not in ranks:
+            ranks[line.layer] = ranks_of(holder.inputs)
+        rank = ranks[line.layer].get(line.port)
+        if rank is None:
+            raise IRError(
+                f"the port map names input port {line.port} of layer {line.layer} of the body, "
+                f"whose input ports are [{first_ids(ranks[line.layer])}]"
+            )
+        if place in given:
+            raise IRError(
+                f"two <input> of the port map fill port {line.port} of layer {line.layer} inside"
+            )
+        said = holder.inputs[rank].precision
+        kind = TYPES.get(said) if said else old.inputs[line.rank].tensor.type
+        if kind is None:
+            raise IRError("precision Q78 is of fixed-point numbers that no CPU ran")
+        name = f"{holder.name}/input{rank}"
+        given[place] = builder.parameter(name, kind, holder.inputs[rank].dims)
+    return given
 
 
 def _lines(layer: OldLayer) -> Iterator[Line]:
@@ -154,16 +169,21 @@ def _lines(layer: OldLayer) -> Iterator[Line]:
     section = layer.element.find("port_map")
     if section is None:
         raise IRError("TensorIterator has no <port_map>")
+    ranks = {"input": ranks_of(layer.inputs), "output": ranks_of(layer.outputs)}
+    given = set()
     for child in section.iterchildren("input", "output"):
         kind = str(child.tag)
-        ports = layer.inputs if kind == "input" else layer.outputs
         number = _number(child, "external_port_id")
-        rank = next((i for i, port in enumerate(ports) if port.id == number), None)
+        rank = ranks[kind].get(number)
         if rank is None:
             raise IRError(
                 f"<{kind}> of the port map names the outer port {number}, the {kind} ports are "
-                f"{[port.id for port in ports]}"
+                f"[{first_ids(ranks[kind])}]"
             )
+        if kind == "output":
+            if number in given:
+                raise IRError(f"two <output> of the port map give the outer port {number}")
+            given.add(number)
         yield Line(
             kind, rank, _number(child, "internal_layer_id"), _number(child, "internal_port_id"),
             _slicing(child),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TypeAlias
 
 from lxml import etree
@@ -31,7 +30,15 @@ from ...document import (
     read_info,
 )
 from ...storage import Weights
-from .document import OldEdge, OldGraph, OldLayer, Reading, read_graph, read_precision
+from .document import (
+    OldEdge,
+    OldGraph,
+    OldLayer,
+    Reading,
+    first_ids,
+    read_graph,
+    read_precision,
+)
 from .layer import TYPES, NoCounterpartError, Old, Scene
 from .preprocess import Preprocess, read_preprocess
 from .table import LEFTOVERS, find
@@ -132,8 +139,11 @@ class Upgrade:
         reading.guard(root, reading.place(root), self._refuse_newer)
         precision = reading.guard(root, reading.place(root), read_precision, root.get("precision"))
         graph = read_graph(root, reading, precision)
-        means = self._means(graph)
-        walk = Walk(self, graph, Builder(into=model), {}, means)
+        wiring = Wiring(self, graph)
+        means = self._means(wiring)
+        builder = Builder(into=model)
+        builder.reserve(layer.name for layer in graph.layers)
+        walk = Walk(self, wiring, builder, {}, means)
         walk.walk()
         walk.results()
         model.rt_info = self._rt_info(means)
@@ -147,13 +157,12 @@ class Upgrade:
         if names_opsets(self.root):
             raise UnsupportedError(newer(self.version), hint=NEWER)
 
-    def _means(self, graph: OldGraph) -> Preprocess | None:
+    def _means(self, wiring: Wiring) -> Preprocess | None:
         element = self.root.find("pre-process")
         if element is None:
             return None
-        inputs = list(Wiring(self, graph).inputs())
         place = self.reading.place(element)
-        return self.reading.guard(element, place, read_preprocess, element, inputs)
+        return self.reading.guard(element, place, read_preprocess, element, list(wiring.inputs()))
 
     def _leavings(self) -> None:
         """Report the parts of the document that belong to no layer."""
@@ -229,10 +238,9 @@ class Wiring:
         one = self.graph.by_id.get(layer)
         if one is None:
             raise IRError(f"an edge {verb} layer {layer}, which is not there")
-        ids = ", ".join(map(str, islice(ports, 12))) + (", ..." if len(ports) > 12 else "")
         raise IRError(
             f'an edge {verb} {side} port {port} of layer {layer} "{one.name}", whose {side} ports '
-            f"are [{ids}]"
+            f"are [{first_ids(ports)}]"
         )
 
     def inputs(self) -> Iterator[tuple[str, OldLayer, Port]]:
@@ -285,17 +293,16 @@ class Walk:
     def __init__(
         self,
         upgrade: Upgrade,
-        graph: OldGraph,
+        wiring: Wiring,
         builder: Builder,
         given: Mapping[Place, Output],
         means: Preprocess | None = None,
         *,
         depth: int = 0,
     ) -> None:
-        self.upgrade, self.graph, self.builder, self.means = upgrade, graph, builder, means
+        self.upgrade, self.wiring, self.builder, self.means = upgrade, wiring, builder, means
         #: How many bodies it is within.
         self.depth = depth
-        self.wiring = Wiring(upgrade, graph)
         settings = upgrade.settings
         self.scene = Scene(
             upgrade.version, builder, upgrade.model.weights, upgrade.model.bin_place,
@@ -305,8 +312,7 @@ class Walk:
         self.given = given
         self.outer = isinstance(builder.graph, Model)
         self.values: dict[Place, Output] = {}
-        self.read: set[Place] = set(self.wiring.sources.values())
-        builder.reserve(layer.name for layer in graph.layers)
+        self.read: set[Place] = set(wiring.sources.values())
 
     def walk(self) -> None:
         """Upgrade every layer."""
@@ -502,7 +508,7 @@ class Walk:
 
     def results(self) -> None:
         """Make a Result of each output that no layer reads."""
-        for layer in self.graph.layers:
+        for layer in self.wiring.graph.layers:
             for index, port in enumerate(layer.outputs):
                 place = (layer.id, port.id)
                 if place in self.read or place not in self.values:
