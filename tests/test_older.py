@@ -241,6 +241,39 @@ def test_sizes_that_a_crop_says_are_held_against_the_declared(
     np.testing.assert_array_equal(ir.run(model, [x])[0], x[:, :, 1:5, 1:6])
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [({"offset": -1, "dim": 2}, "offset is -1, at least 0"),
+     ({"crop_begin": -3, "crop_end": 0}, "crop_begin is -3, at least 0"),
+     ({"crop_begin": 10, "crop_end": 0}, "begins at 10 and ends at 8, the input has 8 places"),
+     ({"crop_begin": 5, "crop_end": 3}, "begins at 5 and ends at 5, the input has 8 places"),
+     ({"offset": 7, "dim": 2}, "begins at 7 and ends at 9, the input has 8 places"),
+     ({"offset": 7}, "begins at 7 and ends at 9, the input has 8 places"),
+     ({"offset": 7, "another": 1}, "begins at 7 and ends at 9, the input has 8 places")],
+)  # fmt: skip
+def test_a_crop_lies_within_its_input(data: dict[str, Any], words: str) -> None:
+    file = OldFile(6)
+    another = [file.input((1, 1, 2, 8))] * data.pop("another", 0)
+    file.add("Crop", [file.input((1, 1, 8, 8)), *another], [(1, 1, 2, 8)], {"axis": 2} | data)
+    with pytest.raises(IRError, match=words):
+        ir.loads(file.xml, b"")
+
+
+#: What Python takes for a number, or fails at in its own words.
+NO_NUMBERS = ["--5", "²", "1_0", "٣", "", "x"]
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+@pytest.mark.parametrize("name", ["axis", "offset"])
+def test_numbers_of_a_crop_are_spelt_as_others(name: str, text: str) -> None:
+    file, words = OldFile(2), {"axis": 2, "offset": 0, name: text}
+    row = "".join(f' {key}="{value}"' for key, value in words.items())
+    x = file.input((1, 3, 8, 8))
+    file.add("Crop", [x], [(1, 3, 4, 8)], children=f"<crop{row}/>", tag="crop")
+    with pytest.raises(IRError, match=f'{name} of <crop> is "{text}", not a whole number'):
+        ir.loads(file.xml, b"")
+
+
 def test_ports_count_by_the_rank_of_their_ids() -> None:
     file = OldFile(5)
     a, b = file.input((1, 2), "a"), file.input((1, 2), "b")
@@ -347,11 +380,20 @@ def test_means_may_be_left_to_the_caller() -> None:
      ('<channel id="0"><mean value="one"/></channel>', "", 'is "one", not a number'),
      ('<channel id="1"><scale value="x"/></channel>', "", 'scale of channel 1 is "x", not a num'),
      ('<channel id="0"><mean offset="0" size="8"/></channel>', "", "8 bytes, 2x3 of f32 takes 24"),
+     (VALUES + '<channel id="0"/>', "", "two channels have the id 0"),
      (VALUES, ' reference-layer-name="nobody"', 'of input "nobody", the inputs are "data"')],
 )  # fmt: skip
 def test_means_that_are_wrong(channels: str, more: str, words: str) -> None:
     with pytest.raises(IRError, match=words):
         ir.loads(with_means(channels, more).xml, bytes(64))
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+@pytest.mark.parametrize("kind", ["mean", "scale"])
+def test_numbers_of_means_are_spelt_as_others(kind: str, text: str) -> None:
+    row = f'<channel id="1"><{kind} value="{text}"/></channel>'
+    with pytest.raises(IRError, match=f'{kind} of channel 1 is "{text}", not a number'):
+        ir.loads(with_means(row).xml, b"")
 
 
 def test_statistics_of_no_layer_are_not_told_of() -> None:

@@ -157,11 +157,11 @@ class Old:
 
     def real(self, name: str) -> float:
         """An attribute as a number."""
-        return _real(name, self.text(name))
+        return real(name, self.text(name))
 
     def numbers(self, name: str) -> tuple[float, ...]:
         """An attribute as a list of numbers."""
-        return tuple(_real(name, part) for part in self._parts(name))
+        return tuple(real(name, part) for part in self._parts(name))
 
     def flag(self, name: str) -> bool:
         """An attribute as yes or no: a word, or a number that is not 0."""
@@ -373,7 +373,8 @@ def _integer(name: str, text: str) -> int:
     return int(number)
 
 
-def _real(name: str, text: str) -> float:
+def real(name: str, text: str) -> float:
+    """A number of an attribute or of a mean."""
     shown = text if len(text) <= 40 else text[:40] + "…"
     try:
         if not text.isascii() or "_" in text or len(text) > 60:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ....schemas import ElementType, IRError
+from ...document import whole
 from .layer import Old
 from .table import Made, converts
 
@@ -65,11 +68,12 @@ def crop(old: Old) -> Made:
     """
     dims = old.dims()
     if old.layer.parts:
-        axes = tuple(_part(part, "axis") for part in old.layer.parts)
-        begin = tuple(_part(part, "offset") for part in old.layer.parts)
+        rows = [{"axis": "0", "offset": "0"} | part for part in old.layer.parts]
+        axes = tuple(whole(row["axis"], "axis of <crop>", -MOST_AXES) for row in rows)
+        begin = tuple(whole(row["offset"], "offset of <crop>") for row in rows)
     else:
         axes = old.integers("axis")
-        begin = old.integers("offset") or old.integers("crop_begin")
+        begin = old.integers("offset", 0) or old.integers("crop_begin", 0)
     if not axes:
         raise IRError("Crop has no axis")
     if any(not -len(dims) <= axis < len(dims) for axis in axes):
@@ -82,6 +86,8 @@ def crop(old: Old) -> Made:
         raise IRError(f"{len(begin)} offsets for {len(axes)} axes")
     first, steps, places = old.indices(*begin), old.indices(*[1] * len(axes)), old.indices(*axes)
     if len(old) > 1:
+        others = old.dims(1, max(axis + 1 if axis >= 0 else -axis for axis in axes))
+        _ends(old, axes, begin, [others[axis] for axis in axes])
         sizes = old.add("ShapeOf", "opset3", [old[1]], output_type="i64")
         picked = old.add("Gather", "opset1", [sizes, places, old.constant(np.int64(0))])
         end = old.add("Add", "opset1", [first, picked])
@@ -89,28 +95,40 @@ def crop(old: Old) -> Made:
         cut = old.integers("crop_end", 0)
         if len(cut) != len(axes):
             raise IRError(f"crop_end has {len(cut)} numbers for {len(axes)} axes")
+        left = [
+            dims[axis] - front - back for axis, front, back in zip(axes, begin, cut, strict=True)
+        ]
+        _ends(old, axes, begin, left)
         end = old.indices(*until(*cut))
     else:
-        end = old.indices(*_ends(old, axes, begin))
+        end = old.indices(*_ends(old, axes, begin, _sizes(old, axes)))
     return old.add("Slice", "opset8", [old[0], first, end, steps, places])
 
 
-def _ends(old: Old, axes: tuple[int, ...], begin: tuple[int, ...]) -> list[int]:
-    """Where the cut ends, from ``dim`` or from the declared sizes."""
-    dims, declared = old.dims(), old.declared()
-    if old.text("dim"):
-        sizes = old.integers("dim", 1)
-        if len(sizes) != len(axes):
-            raise IRError(f"dim has {len(sizes)} numbers for {len(axes)} axes")
-    elif len(declared) == len(dims):
-        sizes = tuple(declared[axis] for axis in axes)
+def _sizes(old: Old, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of what is left, from ``dim`` or as they are declared."""
+    if not old.text("dim"):
+        declared = old.declared(0, len(old.dims()), len(old.dims()))
         _tell_sizes(old, axes)
-    else:
-        raise IRError(f"the output is {list(declared)}, the input {list(dims)}")
-    ends = [offset + size for offset, size in zip(begin, sizes, strict=True)]
-    for axis, end in zip(axes, ends, strict=True):
-        if end > dims[axis]:
-            raise IRError(f"the cut ends at {end} on axis {axis}, the input has {dims[axis]}")
+        return tuple(declared[axis] for axis in axes)
+    sizes = old.integers("dim", 1)
+    if len(sizes) != len(axes):
+        raise IRError(f"dim has {len(sizes)} numbers for {len(axes)} axes")
+    return sizes
+
+
+def _ends(
+    old: Old, axes: tuple[int, ...], begin: tuple[int, ...], sizes: Sequence[int]
+) -> list[int]:
+    """Where a cut ends, which leaves something that lies within the input."""
+    dims, ends = old.dims(), []
+    for axis, first, size in zip(axes, begin, sizes, strict=True):
+        ends.append(first + size)
+        if size < 1 or ends[-1] > dims[axis]:
+            raise IRError(
+                f"the cut on axis {axis} begins at {first} and ends at {ends[-1]}, the input has "
+                f"{dims[axis]} places"
+            )
     return ends
 
 
@@ -126,13 +144,6 @@ def _tell_sizes(old: Old, axes: tuple[int, ...]) -> None:
                 f"<crop> says dim {text[:40]} on axis {axis}, the output declares "
                 f"{declared[axis]}, which is taken"
             )
-
-
-def _part(part: dict[str, str], name: str) -> int:
-    text = part.get(name, "0")
-    if not text.lstrip("-").isdigit() or len(text) > 10:
-        raise IRError(f'{name} of <crop> is "{text[:40]}", not a whole number')
-    return int(text)
 
 
 @converts(

@@ -14,6 +14,7 @@ import numpy as np
 from ....schemas import ElementType, IRError, UsageError
 from ...document import Info, whole
 from .document import read_precision
+from .layer import real
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -134,11 +135,15 @@ def read_preprocess(
         raise IRError(f"mean-precision is {precision}; known are {', '.join(_STORED)}")
     values: dict[int, float] = {}
     images: dict[int, tuple[int, int]] = {}
+    seen: set[int] = set()
     scaled, last = False, -1
     for channel in element.iterchildren("channel"):
         last = whole(channel.get("id", str(last + 1)), "id of a channel")
         if last >= channels:
             raise IRError(f"a channel has the id {last}, the input has {channels} channels")
+        if last in seen:
+            raise IRError(f"two channels have the id {last}")
+        seen.add(last)
         mean = channel.find("mean")
         if mean is not None:
             if mean.get("value") is None and mean.get("size") is None:
@@ -162,12 +167,7 @@ def read_preprocess(
 
 
 def _number(element: etree._Element, channel: int) -> float:
-    text = element.get("value", "")
-    try:
-        return float(text)
-    except ValueError:
-        said = f'{element.tag!s} of channel {channel} is "{text[:40]}", not a number'
-        raise IRError(said) from None
+    return real(f"{element.tag!s} of channel {channel}", element.get("value", ""))
 
 
 def _image_place(
