@@ -102,6 +102,34 @@ def test_what_becomes_of_a_layer_is_what_the_table_says() -> None:
         assert made <= allowed | set(entry.becomes), name
 
 
+#: What an Eltwise gives of [3, 6, 5] and [2, 1, 2], cut to whole numbers.
+OF_WHOLE = {
+    "sum": [5, 7, 7], "mul": [6, 6, 10], "prod": [6, 6, 10], "max": [3, 6, 5], "min": [2, 1, 2],
+    "sub": [1, 5, 3], "div": [1, 6, 2], "squared_diff": [1, 25, 9], "floor_mod": [1, 0, 1],
+    "pow": [9, 6, 25], "mean": [2, 3, 3], "equal": [0, 0, 0], "not_equal": [1, 1, 1],
+    "less": [0, 0, 0], "less_equal": [0, 0, 0], "greater": [1, 1, 1], "greater_equal": [1, 1, 1],
+    "logical_and": [1, 1, 1], "logical_or": [1, 1, 1], "logical_xor": [0, 0, 0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", ["I64", "I32", "I16", "U8"])
+@pytest.mark.parametrize(
+    ("operation", "coefficients", "want"),
+    [(operation, words, want) for operation, want in OF_WHOLE.items() for words in ("", "1,1")]
+    + [("sum", "1,2", [7, 8, 9]), ("sum", "0.5,1", [3, 4, 4])],
+)  # fmt: skip
+def test_whole_numbers_meet_in_every_operation(
+    operation: str, coefficients: str, want: list[int], precision: str
+) -> None:
+    file, data = OldFile(6), {"operation": operation, "coeff": coefficients}
+    spots = [file.input((1, 3), name, precision) for name in "ab"]
+    file.add("Eltwise", spots, [(1, 3)], data, precision=precision)
+    model = ir.loads(file.xml, b"")
+    kind = model.inputs[0].type.dtype
+    found = ir.run(model, [np.array([row], kind) for row in ([3, 6, 5], [2, 1, 2])])[0]
+    np.testing.assert_array_equal(found, np.array([want], kind), strict=True)
+
+
 # Poolings at random.
 
 

@@ -96,6 +96,15 @@ ELEMENTS = {    "relu": Case("ReLU", [X4], {}, {}, [X4], lambda x: np.maximum(x,
     "mean of three": Case(
         "Eltwise", [X4, X4, X4], {"operation": "mean"}, {}, [X4], lambda a, b, c: (a + b + c) / 3
     ),
+    "mean of whole numbers": Case(
+        "Eltwise", [np.int32([[-7, 7, 8]]), np.int32([[2, -2, 3]])], {"operation": "mean"}, {},
+        [(1, 3)], lambda *_: np.int32([[-2, 2, 5]]), precision="I32",
+    ),
+    "sum of whole numbers with coefficients": Case(
+        "Eltwise", [np.int32([[-7, 7, 8]]), np.int32([[2, -2, 3]])],
+        {"operation": "sum", "coeff": "1,2.5"}, {}, [(1, 3)],
+        lambda *_: np.int32([[-2, 2, 15]]), precision="I32",
+    ),
     "comparison": Case(
         "Eltwise", [X4, X4], {"operation": "greater"}, {}, [X4],
         lambda a, b: (a > b).astype(np.float32),

@@ -55,6 +55,9 @@ def eltwise(old: Old) -> Made:
             raise IRError(f"{operation} compares 2 inputs, here are {len(inputs)}")
         return old.add(COMPARED[operation], "opset1", inputs)
     coefficients = old.numbers("coeff")
+    if operation == "mean" or any(one != 1 for one in coefficients):
+        # Of whole numbers, too: what comes of them gets its declared type at the end.
+        inputs = [old.reals(i) for i in range(len(old))]
     if coefficients:
         inputs = _scaled(old, inputs, operation, coefficients)
     if operation in TOWARDS_ZERO and not any(one.tensor.type.is_real for one in inputs):
@@ -88,11 +91,9 @@ def _scaled(
         raise IRError(f"coeff has {len(coefficients)} numbers for {len(inputs)} inputs")
     old.remark(f"coefficients {list(coefficients)} are products before the sum")
     return [
-        one if scale == 1 else old.add(
-            "Multiply", "opset1", [old.cast(one, ElementType.F32), old.constant(scale)]
-        )
+        one if scale == 1 else old.add("Multiply", "opset1", [one, old.constant(scale)])
         for one, scale in zip(inputs, coefficients, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 @converts("Power", "power scale shift", becomes="Multiply-1 Add-1 Power-1")

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....schemas import ElementType, IRError
+from ....schemas.shapes import MOST_AXES
 from ...document import whole
 from .layer import Old
 from .table import Made, converts
 
-#: NumPy has no more axes.
-MOST_AXES = 64
 #: A place behind all others.
 LAST = 2**31 - 1
 
