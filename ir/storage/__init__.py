@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .remote import list_urls as list_urls
     from .remote import url_mark as url_mark
     from .remote import urls_in as urls_in
+    from .weights import LFS_HINT as LFS_HINT
+    from .weights import LFS_POINTER as LFS_POINTER
     from .weights import WHOLE as WHOLE
     from .weights import Path as Path
     from .weights import Weights as Weights
@@ -41,8 +43,8 @@ face(
         "places": "beside is_url",
         "remote": "fetch list_urls url_mark urls_in",
         "weights": (
-            "WHOLE Path Weights blocks digest_of identity let_go map_of open_regular parts "
-            "same_bytes sample_of"
+            "LFS_HINT LFS_POINTER WHOLE Path Weights blocks digest_of identity let_go map_of "
+            "open_regular parts same_bytes sample_of"
         ),
         "one_file": "refuse_special unwritable whole",
     },

@@ -32,6 +32,10 @@ _LARGE = 1 << 16
 _SAMPLE, _PLACES = 16, 4
 #: Of fewer bytes a sample has all.
 WHOLE = _SAMPLE * _PLACES
+#: How the small file begins that Git LFS leaves in place of a large one, and what brings that.
+LFS_POINTER, LFS_HINT = b"version https://git-lfs.github.com/spec/", "`git lfs pull` fetches it"
+#: Bytes that such a file has at most.
+_LARGEST_POINTER = 1024
 
 
 class Weights:
@@ -88,16 +92,27 @@ class Weights:
         """Bytes that may be looked at just to see what they say."""
         return 64 << 20
 
+    @property
+    def is_pointer(self) -> bool:
+        """Whether these are no weights, but what Git LFS leaves in their place."""
+        return self.size <= _LARGEST_POINTER and self.data.tobytes().startswith(LFS_POINTER)
+
+    def reaches(self, end: int) -> bool:
+        """Whether all bytes before an end are there; of what stands for a file none are."""
+        return end <= self.size and not self.is_pointer
+
     def check(self, offset: int, size: int) -> None:
         """Refuse a range that is not all there, with the number of bytes that are missing."""
         end = offset + size
-        if end > self.size:
-            missing = end - max(offset, self.size)
-            name = "the weights" if self.path is None else str(self.path)
-            raise IRError(
-                f"bytes {offset} to {end} are needed, {name} has {self.size}: "
-                f"{missing} are missing"
-            )
+        if self.reaches(end):
+            return
+        needed = f"bytes {offset} to {end} are needed"
+        name = "the weights" if self.path is None else str(self.path)
+        if self.is_pointer:
+            what = f"{needed}, {name} is a Git LFS pointer of {self.size} bytes"
+            raise UnreadableError(what, hint=LFS_HINT)
+        missing = end - max(offset, self.size)
+        raise IRError(f"{needed}, {name} has {self.size}: {missing} are missing")
 
     def refuse_changed(self) -> None:
         """Refuse bytes of a file that another program has written to since it was mapped.

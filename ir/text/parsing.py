@@ -20,9 +20,6 @@ def _broken(
     source: bytes, file: str | None, error: etree.XMLSyntaxError, lenient: bool
 ) -> UnreadableError:
     """What first breaks the rules of XML, and what helps; a parser only says where it gave up."""
-    other = other_kind(source)
-    if other is not None:
-        return UnreadableError(other[0], Where(file, 1, 1), other[1])
     line, column = error.position
     place = Where(file, line or 1, column or 1)
     message = said(error)
@@ -50,6 +47,9 @@ def _broken(
 
 def parse(source: bytes, file: str | None, lenient: bool = False) -> etree._Element:
     """Parse a document that keeps to XML and declares no DOCTYPE."""
+    other = other_kind(source)
+    if other is not None:
+        raise UnreadableError(other[0], Where(file, 1, 1), other[1])
     refuse_doctype(source, file)
     try:
         root = etree.fromstring(source, strict_parser())

@@ -251,7 +251,9 @@ def constant(node: LooseLayer) -> tuple[Tensor, ...] | None:
     if count > CARRIED or held is None or begin is None or size_ is None:
         return (Tensor(kind, Shape(shape)),)
     needed = weights.least_bytes(kind, shape)
-    if begin + size_ > held.size or kind is ElementType.STRING or needed is None or size_ < needed:
+    if kind is ElementType.STRING or needed is None or size_ < needed:
+        return (Tensor(kind, Shape(shape)),)
+    if not held.reaches(begin + size_):
         return (Tensor(kind, Shape(shape)),)
     return (Tensor(kind, Shape(shape), unpack(held.view(begin, size_), kind, shape)),)
 

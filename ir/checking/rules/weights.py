@@ -12,7 +12,7 @@ from ....schemas import ElementType, IRError
 from ....schemas.packing import unpack
 from ....schemas.printing import shown
 from ...document import bin_hint
-from ...storage import Weights
+from ...storage import LFS_HINT, Weights
 from .loose import LooseLayer, LooseModel, whole
 from .note import Note
 
@@ -50,11 +50,10 @@ def rules(model: LooseModel) -> Iterator[Note]:
         size = extent.end - extent.begin
         kind = element_type(node)
         yield from size_notes(node, kind, shape, size)
-        held = 0 if model.weights is None else model.weights.size
         if model.weights is None:
             missing.append(extent)
-        elif extent.end > held:
-            yield short(node, extent, held, model)
+        elif not model.weights.reaches(extent.end):
+            yield short(node, extent, model.weights, model)
         elif kind is ElementType.STRING and shape is not None and prod(shape) > _STRINGS:
             yield from strings(node, shape, extent, model.weights)
         elif size <= min(_LOOKED_AT, budget) and kind is not None and shape is not None:
@@ -153,16 +152,23 @@ def size_notes(
         )  # fmt: skip
 
 
-def short(node: LooseLayer, extent: Extent, held: int, model: LooseModel) -> Note:
+def short(node: LooseLayer, extent: Extent, held: Weights, model: LooseModel) -> Note:
     """Bytes that the file does not have."""
-    lacking = extent.end - max(held, extent.begin)
+    lacking = extent.end - max(held.size, extent.begin)
+    has, hint = (
+        (f"is a Git LFS pointer of {held.size} bytes", LFS_HINT)
+        if held.is_pointer
+        else (
+            f"has {held.size}: {lacking} are missing",
+            "the .bin belongs to another model or was cut: copy it again with its .xml",
+        )
+    )
     reads = model.reads(node)
     return Note(
         "IR507" if reads else "IR516",
-        f"bytes {extent.begin} to {extent.end} are needed, the .bin has {held}: {lacking} are "
-        f"missing" + ("" if reads else " (OpenVINO leaves this constant out)"),
-        node.data_element, node, "offset",
-        "the .bin belongs to another model or was cut: copy it again with its .xml",
+        f"bytes {extent.begin} to {extent.end} are needed, the .bin {has}"
+        + ("" if reads else " (OpenVINO leaves this constant out)"),
+        node.data_element, node, "offset", hint,
     )  # fmt: skip
 
 
@@ -296,7 +302,7 @@ def _meant(extent: Extent) -> int:
 
 def unused(extents: list[Extent], model: LooseModel) -> Iterator[Note]:
     """Bytes at the end of the .bin that no constant names."""
-    if model.weights is None:
+    if model.weights is None or model.weights.is_pointer:
         return
     held = model.weights.size
     images = [whole(element.get("offset")) for element in model.root.iterchildren("pre-process")]
