@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .rules.note import Note as Note
     from .rules.portability import Release as Release
     from .rules.portability import release as release
+    from .rules.shapes import contradicts as contradicts
 
 face(
     __name__,
@@ -40,5 +41,6 @@ face(
         "rules.known": "RELEASES TYPE_RELEASES find_operation opset_number",
         "rules.note": "Note",
         "rules.portability": "Release release",
+        "rules.shapes": "contradicts",
     },
 )

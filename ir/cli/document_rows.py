@@ -231,6 +231,8 @@ class InferredPort(Part):
     inferred: str
     declared: str
     same: bool
+    #: Whether both exclude each other; what is not the same need not.
+    contradicts: bool
 
 
 class Top(Part):

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...schemas import IRError, Shape, UsageError
 from ...schemas.printing import counted
+from ..checking import contradicts
 from ..display import declared, operation_name, shape_text
 from ..document import Layer, Model, named_inputs
 from ..inference import Inferred, infer
@@ -55,7 +56,8 @@ def infer_command(
 ) -> None:
     """Work out the types and shapes of every port of MODEL, beside what the file declares.
 
-    A line with != differs from the declaration: exit code 1, unless new shapes were given.
+    A line with != contradicts the declaration: exit code 1, unless new shapes were given. One with
+    ~ fits it, and says more or less.
     """
     target = Target(None)
     if output is not None or in_place:
@@ -80,8 +82,8 @@ def infer_command(
             "",
             ["layer", "operation", "port", "inferred", "", "declared"],
             [
-                [r["name"], r["operation"], r["port"], r["inferred"], "" if r["same"] else "!=",
-                 "" if r["same"] else r["declared"]]
+                [r["name"], r["operation"], "-" if r["port"] is None else r["port"],
+                 r["inferred"], _mark(r), "" if r["same"] else r["declared"]]
                 for r in rows
             ],
         )  # fmt: skip
@@ -95,11 +97,16 @@ def infer_command(
         target.write(found)
         note(f"wrote {target.path}")
         return
-    differing = sum(not row["same"] for row in rows)
+    differing = sum(row["contradicts"] for row in rows)
     if differing and not shapes:
         verb = "differs" if differing == 1 else "differ"
         note(f"{counted(differing, 'port')} {verb} from what the file declares")
         raise SystemExit(1)
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    """How a row is told from those that declare what is inferred."""
+    return "!=" if row["contradicts"] else "" if row["same"] else "~"
 
 
 #: What lets a model take a batch that says the old one in its layers, too.
@@ -159,6 +166,7 @@ def port_rows(model: Model, inferred: Inferred) -> list[dict[str, Any]]:
                 if stated is None
                 else f"{stated.type}{shape_text(stated.shape)}",
                 "same": port is not None and same_declaration(port, tensor),
+                "contradicts": port is not None and contradicts(port, tensor),
             }
         )
     return rows

@@ -12,7 +12,7 @@ from ....layers.value_bounds import CARRIED
 from ....schemas import ElementType, IRError, LimitError, Shape, Tensor, Where, placed
 from ....schemas.packing import unpack
 from ....schemas.shapes import compatible
-from ...document import BODIES_OF, Graph, Layer
+from ...document import BODIES_OF, Graph, Layer, Port
 from ...inference import infer_bodies, infer_graph
 from . import attributes, known, weights
 from .loose import Inferences, LooseGraph, LooseLayer, LooseModel, LoosePort, Tensors, whole
@@ -139,7 +139,7 @@ def fed(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> Iterator[Not
                     "inferred",
                 )  # fmt: skip
         kind = pin.type
-        if not kind.is_dynamic and not tensor.type.is_dynamic and kind is not tensor.type:
+        if types_differ(kind, tensor.type):
             yield Note(
                 "IR605", f"input port {pin.id} declares {kind.port}, {tensor.type.port} comes in",
                 pin.element, node, "precision", f'write precision="{tensor.type.port}"',
@@ -283,12 +283,22 @@ def declared_ports(node: LooseLayer, found: tuple[Tensor, ...]) -> Iterator[Note
                     hint="vinoir check --fix writes what is inferred",
                 )  # fmt: skip
         kind = pin.type
-        if not kind.is_dynamic and not tensor.type.is_dynamic and kind is not tensor.type:
+        if types_differ(kind, tensor.type):
             yield Note(
                 "IR607", f"output port {pin.id} declares {kind.port}, inferred is "
                 f"{tensor.type.port}", pin.element, node, "precision",
                 f'write precision="{tensor.type.port}"',
             )  # fmt: skip
+
+
+def contradicts(port: Port, tensor: Tensor) -> bool:
+    """Whether what an output port declares and what is inferred exclude each other."""
+    return types_differ(port.type, tensor.type) or differs(port.dims, tensor.shape) is not None
+
+
+def types_differ(one: ElementType, other: ElementType) -> bool:
+    """Whether both types are known, and not the same."""
+    return not one.is_dynamic and not other.is_dynamic and one is not other
 
 
 def differs(sizes: tuple[int, ...], shape: Shape) -> str | None:
