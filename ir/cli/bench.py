@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from ...schemas import MismatchError, UsageError
+from ...schemas import IRError, MismatchError, UsageError
 from ...schemas.printing import counted
 from ..display import plot_run, write_text
+from ..execution import tell_made_up
 from ..measuring import LayerRow, Report, Row, measure
 from .fleet import over_many
-from .inputs import make_inputs
+from .inputs import make_inputs, words_of
 from .options import (
     AtLeastZero,
     FileName,
@@ -74,19 +75,24 @@ def bench_command(
             raise UsageError(f'"{Path(plot).name}" does not end in .svg')
         refuse_present(force, plot)
     found = source.read()
-    arrays = make_inputs(found, pairs(inputs), seed)
+    given = pairs(inputs)
+    arrays = make_inputs(found, given, seed)
     names = [name.strip() for name in against.split(",") if name.strip()]
     with Progress(runs * (1 + len(names)), "preparing") as progress:
-        report = measure(
-            found,
-            [arrays[index] for index in range(len(found.parameters))],
-            against=names,
-            threads=threads,
-            runs=runs,
-            layers=layers or plot is not None,
-            onnx=onnx,
-            progress=progress.advance,
-        )
+        try:
+            report = measure(
+                found,
+                [arrays[index] for index in range(len(found.parameters))],
+                against=names,
+                threads=threads,
+                runs=runs,
+                layers=layers or plot is not None,
+                onnx=onnx,
+                progress=progress.advance,
+            )
+        except IRError as error:
+            tell_made_up(error, found.parameters, words_of(found, given))
+            raise
     if plot is not None:
         write_text(Path(plot), plot_run(report.layers, f"a run of {found.name}"), force)
         note(f"drew the run into {plot}")

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 import click
 
-from ...schemas import Array, UsageError
+from ...schemas import Array, IRError, UsageError
 from ...schemas.printing import counted
 from ..comparing import Comparison, compare
 from ..display import operation_name
 from ..document import Model
-from .inputs import Samples, make_inputs
+from ..execution import tell_made_up
+from .inputs import Samples, make_inputs, words_of
 from .options import (
     AtLeastZero,
     Source,
@@ -81,18 +82,23 @@ def compare_command(
     rows = sample_inputs(found, inputs, samples, seed, against)
     count = rows if isinstance(rows, int) else len(rows)
     with Progress(count * len(found.order())) as progress:
-        comparison = compare(
-            found,
-            against,
-            samples=rows,
-            seed=seed,
-            sequence=sequence,
-            tolerance=tolerance,
-            onnx=onnx,
-            max_memory=max_memory,
-            max_seconds=max_seconds,
-            progress=lambda layer: progress.advance(operation_name(layer)),
-        )
+        try:
+            comparison = compare(
+                found,
+                against,
+                samples=rows,
+                seed=seed,
+                sequence=sequence,
+                tolerance=tolerance,
+                onnx=onnx,
+                max_memory=max_memory,
+                max_seconds=max_seconds,
+                progress=lambda layer: progress.advance(operation_name(layer)),
+            )
+        except IRError as error:
+            if not isinstance(rows, int):
+                tell_made_up(error, found.parameters, words_of(found, pairs(inputs)))
+            raise
     if format_ == "json":
         print_json("compare", comparison.as_json())
     else:

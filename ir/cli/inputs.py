@@ -20,7 +20,7 @@ from .options import STDIN
 
 def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, Array]:
     """An array for every input, from what the command line says."""
-    words = _words(model, given)
+    words = words_of(model, given)
     rng = random_of(seed)
     allowed, made = budget(), dict[int, Array]()
     for index, (parameter, names) in enumerate(named_inputs(model.parameters)):
@@ -30,7 +30,7 @@ def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, 
     return made
 
 
-def _words(model: Model, given: Mapping[str, str]) -> dict[int, str]:
+def words_of(model: Model, given: Mapping[str, str]) -> dict[int, str]:
     """What is given for each input, by its layer's id; nothing is no file, and no folder."""
     for name, word in given.items():
         if not word:
@@ -101,7 +101,7 @@ class Samples:
 
     def __init__(self, model: Model, given: Mapping[str, str], seed: int, batch: int | None):
         self.model, self.given, self.seed = model, given, seed
-        self.words = _words(model, given)
+        self.words = words_of(model, given)
         self.files = {
             parameter.id: found
             for parameter in model.parameters

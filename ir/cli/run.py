@@ -11,11 +11,11 @@ import click
 import numpy as np
 
 from ...layers.budget import within
-from ...schemas import Array, MismatchError, UsageError
+from ...schemas import Array, IRError, MismatchError, UsageError
 from ...schemas.printing import counted, printable_name
 from ..display import operation_name
 from ..document import Model
-from ..execution import Traced, run, wanted_names
+from ..execution import Traced, run, tell_made_up, wanted_names
 from .archive import save_arrays
 from .expectations import compared, expected_arrays, told
 from .fleet import over_many
@@ -145,7 +145,12 @@ def run_command(
         )  # fmt: skip
         with Progress(len(samples) if len(samples) > 1 else None, "running") as progress:
             for sample in samples:
-                for name, outputs in separate(sample, call(sample.arrays), samples.batch):
+                try:
+                    computed = call(sample.arrays)
+                except IRError as error:
+                    tell_made_up(error, found.parameters, samples.words)
+                    raise
+                for name, outputs in separate(sample, computed, samples.batch):
                     rows += output_rows(name, outputs, top)
                     if place is not None:
                         place.save(name, outputs)

@@ -28,6 +28,7 @@ from ..execution import (
     fill,
     infer_for,
     refuse_unknown,
+    tell_made_up,
 )
 from ..faces import Shown
 from ..opening import ModelLike, opened
@@ -49,7 +50,6 @@ from .walking import steps_of_sample, walk
 
 #: Names that are listed of many.
 _SHOWN = 4
-RANDOM = "inputs were made at random, unknown sizes as small as may be: give inputs that fit"
 
 
 @dataclass(repr=False)
@@ -252,8 +252,9 @@ def compare(
                         if known is None or _badness(step) > _badness(known):
                             worst[spot] = _of_sample(step, number)
             except IRError as error:
-                if inputs is None and isinstance(samples, int) and whole.parameters:
-                    error.hint = error.hint or RANDOM
+                recorded = isinstance(reference, Recorded)
+                if inputs is None and isinstance(samples, int) and not recorded:
+                    tell_made_up(error, whole.parameters)
                 raise
             found.steps = [x for x in worst.values() if x.place.type not in ENDS]
             found.outputs = [x for x in worst.values() if x.place.type in ENDS]
@@ -419,7 +420,7 @@ def _samples(
             try:
                 infer_for(model, arrays)
             except IRError as error:
-                error.hint = error.hint or RANDOM
+                tell_made_up(error, model.parameters)
                 raise
             yield arrays
 

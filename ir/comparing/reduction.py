@@ -24,10 +24,10 @@ from types import NoneType
 from ...schemas import Array, InternalError, IRError, LimitError, UsageError
 from ...schemas.numbers import at_least, random_of
 from ..document import Model
-from ..execution import Inputs, check_inputs, fill
+from ..execution import Inputs, check_inputs, fill, tell_made_up
 from ..opening import ModelLike, opened
 from .bodies import opened_bodies
-from .divergence import RANDOM, several
+from .divergence import several
 from .extraction import count_of, cut_off, extract, operations_of
 from .failures import Failing, FailsCommand, Failures, Samples, failing
 from .keeping import Folder, Reduction
@@ -92,7 +92,7 @@ def reduce(
             return reducer.run()
         except IRError as error:
             if rows and at_random:
-                error.hint = error.hint or RANDOM
+                tell_made_up(error, whole.parameters)
             raise
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable, Mapping
 from math import prod
 
 import numpy as np
 
 from ...layers.budget import PIECE, pieces, require
-from ...schemas import Array, Shape, UnsupportedError, UsageError
-from ..document import Layer
+from ...schemas import Array, IRError, Shape, UnsupportedError, UsageError
+from ...schemas.printing import printable
+from ...schemas.shapes import limits
+from ..document import Layer, named_inputs
 
 #: What an input may be filled with.
 FILLINGS = ("random", "zeros", "ones")
+#: Inputs whose sizes are told of many, and the size that is proposed for one that may be any.
+_TOLD, _PROPOSED = 3, 64
 
 
 def is_filling(word: str) -> bool:
@@ -58,3 +64,41 @@ def filled(shape: Shape, parameter: Layer) -> tuple[int, ...]:
             hint=f"--input {parameter.name}=FILE.npy",
         )
     return tuple(size if isinstance(size, int) else max(size.low or 0, 1) for size in shape)
+
+
+def tell_made_up(
+    error: IRError, parameters: Iterable[Layer], words: Mapping[int, str] | None = None
+) -> None:
+    """Add to what a layer refuses which sizes nobody gave, and how they are given.
+
+    Args:
+        error: What was raised when the inputs were run.
+        parameters: The inputs.
+        words: What was said of some of them, by id: how to fill them, or a file.
+    """
+    if type(error) is not IRError:
+        return  # of files, runtimes or limits, not of a layer and what it was fed
+    made, proposed = [], []
+    for parameter, names in named_inputs(list(parameters)):
+        word, _, sizes = (words or {}).get(parameter.id, "random").partition(":")
+        if parameter.op is None or word not in FILLINGS:
+            continue
+        shape = parameter.op.infer()[0].shape.merge(Shape.parse(sizes) if sizes else Shape.UNKNOWN)
+        if shape.rank is not None and not shape.is_static:
+            made.append(f'"{printable(names[0])}" {list(filled(shape, parameter))}')
+            better = f"{names[0]}={word}:{','.join(map(str, _larger(shape, parameter)))}"
+            proposed.append(f"-i {shlex.quote(printable(better))}")
+    if made:
+        told = f"nobody gave all sizes of {', '.join(made[:_TOLD])}: they are as small as may be"
+        told += f"; give inputs that fit, such as {' '.join(proposed[:_TOLD])}"
+        error.hint = f"{error.hint}; {told}" if error.hint else told
+
+
+def _larger(shape: Shape, parameter: Layer) -> list[int]:
+    """Sizes that may suit better than the least: of single samples, where they are all open."""
+    least = filled(shape, parameter)
+    larger = []
+    for size, low in zip(shape, least, strict=True):
+        most = limits(size)[1]
+        larger.append(max(low, _PROPOSED if most is None else min(_PROPOSED, most)))
+    return [least[0], *larger[1:]] if least[1:] != tuple(larger[1:]) else larger
