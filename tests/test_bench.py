@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
+from vinoir.ir.cli.bench import milliseconds
 from vinoir.ir.engine.workers.blas_threads import describe
 from vinoir.ir.measuring import bench
 from vinoir.schemas import UnsupportedError, UsageError
@@ -173,3 +175,59 @@ def test_onnx_runtime_is_given_and_asked_by_names(tmp_path: Path) -> None:
     given = [rng.standard_normal((2, 3), "f4") for _ in range(2)]
     report = bench.measure(ir.read(tmp_path / "m.xml"), given, against=["onnxruntime"], runs=1)
     assert report.difference == 0
+
+
+def layers_of(
+    model: ir.Model, path: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[list[list[str]], dict[str, Any], str]:
+    """The table of layers, the document, and what is noted."""
+    ir.write(model, path)
+    words = (str(path), "--layers", "--runs", "1", "--threads", "1")
+    _, text, noted = call(capsys, *words)
+    table = text.partition("layers, each with")[2].partition("BLAS of NumPy")[0].splitlines()[2:]
+    return (
+        [line.split() for line in table if line],
+        json.loads(call(capsys, *words, "--json")[1]),
+        noted,
+    )
+
+
+def test_times_of_layers_and_what_is_between_make_the_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows, facts, noted = layers_of(ir.read(DIGITS), tmp_path / "m.xml", capsys)
+    times = [row[row.index("ms") - 1] for row in rows]
+    assert all(float(time) > 0 for time in times)
+    assert "definitions" not in noted
+    (ours,) = facts["runtimes"]
+    taken = sum(row["seconds"] for row in facts["layers"])
+    assert facts["between_layers"] == pytest.approx(max(0.0, ours["least"] - taken))
+    shares = [float(cell[:-1]) for row in rows for cell in row if cell.endswith("%")]
+    assert sum(shares) == pytest.approx(100, abs=1)
+
+
+def test_a_short_time_is_no_zero() -> None:
+    assert [milliseconds(time) for time in (3.2e-6, 0.07836, 0.00126)] == [
+        "0.00320 ms", "78.36 ms", "1.26 ms",
+    ]  # fmt: skip
+
+
+def test_a_shape_that_depends_on_values_is_no_scalar(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    net = ir.Builder("m")
+    x = net.parameter("x", "f32", "4,30")
+    net.result(net.add("NonZero", "opset3", [x], output_type="i64"))
+    rows, facts, _ = layers_of(net.model(), tmp_path / "m.xml", capsys)
+    assert rows[0][2] == "[2,..120]"
+    (layer,) = facts["layers"]
+    assert (layer["shape"], layer["operations"], layer["bytes"]) == ("[2,..120]", 0, 480)
+
+
+def test_times_of_definitions_are_said_to_be_such(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ir.Program, "times", lambda *_: None)
+    _, facts, noted = layers_of(ir.read(DIGITS), tmp_path / "m.xml", capsys)
+    assert "times of the definitions" in noted
+    assert all(layer["by_definition"] for layer in facts["layers"])

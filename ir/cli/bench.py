@@ -10,9 +10,9 @@ import click
 
 from ...schemas import IRError, MismatchError, UsageError
 from ...schemas.printing import counted
-from ..display import plot_run, write_text
+from ..display import plot_run, shape_text, write_text
 from ..execution import tell_made_up
-from ..measuring import LayerRow, Report, Row, measure
+from ..measuring import LAYER_RUNS, LayerRow, Report, Row, measure
 from .fleet import over_many
 from .inputs import make_inputs, words_of
 from .options import (
@@ -29,7 +29,7 @@ from .options import (
     values_option,
     verb,
 )
-from .output import bytes_text, note, print_json, print_pairs, print_table, shape_of
+from .output import bytes_text, note, print_json, print_pairs, print_table
 from .progress import Progress
 
 
@@ -117,7 +117,7 @@ def facts(report: Report, model: str, tolerance: float) -> dict[str, Any]:
     def layer(row: LayerRow) -> dict[str, Any]:
         return {
             **asdict(row),
-            "shape": shape_of(row.shape),
+            "shape": shape_text(row.shape),
             "gigaflops": row.gigaflops,
             "gigabytes": row.gigabytes,
         }
@@ -131,6 +131,7 @@ def facts(report: Report, model: str, tolerance: float) -> dict[str, Any]:
         "correct": report.difference <= tolerance,
         "peak_memory": report.peak,
         "layers": [layer(row) for row in report.layers],
+        "between_layers": report.between,
     }
 
 
@@ -152,26 +153,41 @@ def print_report(report: Report, layers: bool) -> None:
         right=range(2, 8),
     )  # fmt: skip
     if layers:
-        whole = sum(row.seconds for row in report.layers)
-        print_table(
-            "layers, each with those computed together with it",
-            ["layer", "operations", "output", "time", "share", "GFLOP/s", "GB/s"],
-            [
-                [
-                    row.name, row.operation, shape_of(row.shape),
-                    milliseconds(row.seconds), f"{row.seconds / whole:.1%}",
-                    f"{row.gigaflops:.1f}", f"{row.gigabytes:.1f}",
-                ]
-                for row in report.layers
-            ],
-            right=range(3, 7),
-        )  # fmt: skip
+        print_layers(report)
     pairs = [("BLAS of NumPy", report.blas)]
     if report.peak:
         pairs.append(("peak memory of the process", bytes_text(report.peak)))
     print_pairs(pairs)
 
 
+def print_layers(report: Report) -> None:
+    """What of the quickest run each layer took, and what none did."""
+    taken = sum(row.seconds for row in report.layers)
+    whole = taken + report.between
+    rows = [
+        [
+            row.name, row.operation, shape_text(row.shape),
+            milliseconds(row.seconds), f"{row.seconds / whole:.1%}",
+            f"{row.gigaflops:.1f}", f"{row.gigabytes:.1f}",
+        ]
+        for row in report.layers
+    ]  # fmt: skip
+    if report.between:
+        share = f"{report.between / whole:.1%}"
+        rows.append(["(between layers)", "", "", milliseconds(report.between), share, "", ""])
+    print_table(
+        "layers, each with those computed together with it: the least of "
+        f"{counted(LAYER_RUNS, 'run')} each, together {milliseconds(taken)} of the "
+        f"{milliseconds(report.rows[0].least)} of the quickest run",
+        ["layer", "operations", "output", "time", "share", "GFLOP/s", "GB/s"],
+        rows,
+        right=range(3, 7),
+    )
+    if any(row.by_definition for row in report.layers):
+        note("nothing is planned for this model: these are the times of the definitions")
+
+
 def milliseconds(seconds: float) -> str:
     """A time as a person reads it."""
-    return f"{1000 * seconds:.2f} ms"
+    time = 1000 * seconds
+    return f"{time:.2f} ms" if time >= 1 else f"{time:#.3g} ms"

@@ -307,6 +307,7 @@ class BenchLayer(Part):
     operations: float
     bytes: int
     held: int
+    by_definition: bool
     gigaflops: float
     gigabytes: float
 

@@ -172,6 +172,8 @@ class Bench(Document):
     correct: bool
     peak_memory: int
     layers: list[BenchLayer]
+    #: Seconds of the quickest run that no layer took.
+    between_layers: float
 
 
 class Simplify(Document):

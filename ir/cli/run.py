@@ -13,7 +13,7 @@ import numpy as np
 from ...layers.budget import within
 from ...schemas import Array, IRError, MismatchError, UsageError
 from ...schemas.printing import counted, printable_name
-from ..display import operation_name
+from ..display import operation_name, shape_text
 from ..document import Model
 from ..execution import Traced, run, tell_made_up, wanted_names
 from .archive import save_arrays
@@ -240,7 +240,7 @@ def program_of(
                         "operation": row.operation,
                         "milliseconds": round(row.seconds * 1000, 4),
                         "bytes": row.bytes,
-                        "shapes": [shape_of(row.shape)],
+                        "shapes": [shape_text(row.shape)],
                     }
                 )
         return outputs

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .bench import LAYER_RUNS as LAYER_RUNS
     from .bench import LayerRow as LayerRow
     from .bench import Report as Report
     from .bench import Row as Row
@@ -16,6 +17,6 @@ if TYPE_CHECKING:
 face(
     __name__,
     {
-        "bench": "LayerRow Report Row layer_rows measure",
+        "bench": "LAYER_RUNS LayerRow Report Row layer_rows measure",
     },
 )

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...schemas import Array, IRError, UnsupportedError, UsageError
+from ...schemas import Array, IRError, Shape, UnsupportedError, UsageError
 from ...schemas.numbers import integers_apart
 from ...schemas.packing import plain_texts
 from ..document import Layer, Model, named_inputs, output_names, paired_by_name
@@ -40,6 +40,8 @@ Call: TypeAlias = "Callable[[Sequence[Array]], list[Array]]"
 REST, LONGEST = 0.005, 0.2
 #: Seconds of runs that are not counted, before the one that is.
 WARM = 0.015
+#: Runs of which a layer's time is the least.
+LAYER_RUNS = 7
 
 
 @dataclass
@@ -75,12 +77,15 @@ class LayerRow:
 
     name: str
     operation: str
-    shape: tuple[int, ...]
+    #: That of its first output; with open sizes where it depends on values.
+    shape: Shape
     seconds: float
     operations: float
     bytes: int
     #: Bytes of all values that are needed while it is carried out.
     held: int = 0
+    #: Whether the operation was carried out as it is defined, as nothing was planned.
+    by_definition: bool = False
 
     @property
     def gigaflops(self) -> float:
@@ -109,6 +114,12 @@ class Report:
     def difference(self) -> float:
         """The largest difference to another runtime."""
         return max(row.difference for row in self.rows)
+
+    @property
+    def between(self) -> float:
+        """Seconds of our quickest run that no layer took: calls, and waiting of workers."""
+        taken = sum(row.seconds for row in self.layers)
+        return max(0.0, self.rows[0].least - taken) if self.layers else 0.0
 
 
 def measure(
@@ -321,7 +332,9 @@ def _own_version() -> str:
 # Where the time goes.
 
 
-def layer_rows(program: Program, inputs: Sequence[Array], runs: int = 7) -> list[LayerRow]:
+def layer_rows(
+    program: Program, inputs: Sequence[Array], runs: int = LAYER_RUNS
+) -> list[LayerRow]:
     """The least time of each step of a program, with the work that it does."""
     timed = program.times(inputs, runs)
     if timed is not None:
@@ -342,8 +355,8 @@ def layer_rows(program: Program, inputs: Sequence[Array], runs: int = 7) -> list
     held = held_by_layers([(row[0], size) for row, size in zip(shown, sizes, strict=True)])
     return [
         LayerRow(
-            layer.name, layer.type, outputs[0].shape if outputs else (), max(seconds, 1e-9), 0.0,
-            size, needed,
+            layer.name, layer.type, Shape(outputs[0].shape if outputs else ()),
+            max(seconds, 1e-9), 0.0, size, needed, by_definition=True,
         )
         for (layer, seconds, outputs), size, needed in zip(shown, sizes, held, strict=True)
     ]  # fmt: skip
@@ -352,18 +365,23 @@ def layer_rows(program: Program, inputs: Sequence[Array], runs: int = 7) -> list
 def planned_row(node: Node, seconds: float) -> LayerRow:
     """The work of one node of a plan: by the definition, whatever the kernel saves."""
     output = node.outputs[0]
-    size = prod(output.shape)
+    shape = output.tensor.shape
+    size = prod(output.shape) if shape.is_static else 0
     each = 1.0
     if products(node):
         each = 2.0 * products(node) / max(size, 1)
     elif node.kind in ("MaxPool", "AvgPool"):
         each = float(prod(node.op.kernel))  # type: ignore[attr-defined]  # poolings have it
     joined = [op.xml_type for op, _ in (*node.prologue, *node.epilogue)]
-    moved = {id(value): value.nbytes for value in (*node.reads, *node.outputs)}
+    moved = {
+        id(value): value.nbytes
+        for value in (*node.reads, *node.outputs)
+        if value.tensor.shape.is_static
+    }
     return LayerRow(
         node.layer.name,
         "+".join([node.op.xml_type, *joined]),
-        output.shape,
+        shape,
         max(seconds, 1e-9),
         size * (each + len(joined)),
         sum(moved.values()),
