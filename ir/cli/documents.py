@@ -86,7 +86,7 @@ class ShowSummary(Document):
     depth: int | None
     parameters: int
     bytes: int
-    macs: int
+    macs: int | None
     macs_unknown: int
     macs_by_operation: dict[str, int]
     layers: dict[str, int]

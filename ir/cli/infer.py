@@ -19,6 +19,7 @@ from .options import (
     force_option,
     format_option,
     in_place_option,
+    lacks_weights,
     limit_options,
     model_options,
     output_option,
@@ -63,8 +64,7 @@ def infer_command(
     if output is not None or in_place:
         target = target_of(source, output, force=force, in_place=in_place)
     found = source.read()
-    if any(layer.is_constant and not layer.has_value for layer in found.everywhere()):
-        note(f"{source.path}: there is no .bin: what depends on constants is not known")
+    lacks_weights(source, found)
     shapes = pairs(inputs)
     try:
         inferred = infer(found, shapes, max_memory=max_memory, max_seconds=max_seconds)

@@ -100,6 +100,14 @@ def debug_option() -> click.Option:
     )
 
 
+def lacks_weights(source: Source, model: Model) -> bool:
+    """Whether constants have no bytes, which is then noted."""
+    lacks = any(layer.is_constant and not layer.has_value for layer in model.everywhere())
+    if lacks:
+        note(f"{source.path}: there is no .bin: what depends on constants is not known")
+    return lacks
+
+
 class FileName(click.Path):
     """The name of a file; that it cannot be opened is told by whoever opens it, of it alone."""
 

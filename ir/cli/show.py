@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import click
 import numpy as np
 
-from ...schemas import Array, UsageError
+from ...schemas import Array, IRError, UsageError
 from ...schemas.printing import counted
 from ..display import (
     Module,
     constant_bytes,
     declared,
+    describe,
     elements,
     macs,
     operation_name,
@@ -22,6 +24,7 @@ from ..display import (
     summary,
 )
 from ..document import Graph, Layer, Model, is_execution_graph
+from ..inference import Inferred
 from .executed import print_execution
 from .fleet import over_many
 from .naming import tensor_names
@@ -29,6 +32,7 @@ from .older import print_remarks
 from .options import (
     Source,
     format_option,
+    lacks_weights,
     model_options,
     pairs,
     shapes_option,
@@ -74,7 +78,8 @@ def show_command(
     """Tell what is in MODEL.
 
     Inputs and outputs, operations with their MACs (sums of products; known where the sizes are:
-    --input sets them), parameters and bytes, how weights are stored, where it came from.
+    --input sets them), parameters and bytes, how weights are stored, where it came from. Types and
+    shapes are inferred, where that is possible; of one --layer they are those of the file.
     Of an execution graph (OpenVINO's get_runtime_model): each primitive, and what it took.
     """
     if (layer is not None) + layers + tree > 1:
@@ -95,10 +100,14 @@ def show_command(
             "a model does not say what its layers take",
             hint="vinoir bench MODEL --layers measures it",
         )
-    if inputs:
+    lacks = lacks_weights(source, found)
+    inferred = None
+    if inputs or (layer is None and not lacks):
         from ..surgery import reshape
 
-        reshape(found, pairs(inputs))
+        # A model is looked at though a layer of it is wrong.
+        with suppress(IRError) if not inputs else nullcontext():
+            inferred = reshape(found, pairs(inputs) or None)
     if layer is not None:
         one = layer_facts(found, found.layer(layer))
         print_json("show", {"layer": one}) if format_ == "json" else print_layer(one)
@@ -107,7 +116,7 @@ def show_command(
     elif tree:
         print_tree(found, depth, sort, format_)
     else:
-        facts = summary_facts(found, sort)
+        facts = summary_facts(found, sort, inferred)
         if format_ == "json":
             print_json("show", facts)
             return
@@ -116,11 +125,16 @@ def show_command(
             print_remarks(found.origin)
 
 
-def summary_facts(model: Model, sort: str | None = None) -> dict[str, Any]:
-    """All that the summary tells."""
+def summary_facts(
+    model: Model, sort: str | None = None, inferred: Inferred | None = None
+) -> dict[str, Any]:
+    """All that the summary tells; ``inferred``: what outputs are, where that is known."""
     from ..comparing import flattened
 
     facts = summary(model)
+    if inferred is not None:  # ports have no ranges
+        for row, tensor in zip(facts["outputs"], inferred.values(), strict=True):
+            row |= describe(tensor)
     if sort is not None:
         keys: dict[str, Callable[[str], Any]] = {
             "name": lambda kind: kind,
@@ -130,7 +144,6 @@ def summary_facts(model: Model, sort: str | None = None) -> dict[str, Any]:
         if sort == "bytes":
             raise UsageError("operations have no bytes", hint="--layers --sort bytes")
         facts["layers"] = {k: facts["layers"][k] for k in sorted(facts["layers"], key=keys[sort])}
-    # What the file says, as of all else: a model is looked at though a layer of it is wrong.
     read = {
         layer.data["variable_id"]: layer.outputs[0].tensor
         for layer in model.everywhere()
@@ -149,7 +162,7 @@ def print_summary(facts: dict[str, Any]) -> None:
     """The summary for a person."""
     held = f"{facts['parameters']:,} in {bytes_text(facts['bytes'])}"
     unknown, work = facts["macs_unknown"], facts["macs_by_operation"]
-    sums = macs_text(facts["macs"]) if work or not unknown else "unknown"
+    sums = "unknown" if facts["macs"] is None else macs_text(facts["macs"])
     if unknown:
         have = "has" if unknown == 1 else "have"
         sums += f"; {counted(unknown, 'layer')} {have} unknown sizes, which --input sets"
@@ -175,7 +188,7 @@ def print_summary(facts: dict[str, Any]) -> None:
         "layers by operation",
         ["operation", "count", *costly],
         [
-            [kind, count, *_costs(work.get(kind), facts["macs"])][: 2 + len(costly)]
+            [kind, count, *_costs(work.get(kind), facts["macs"] or 0)][: 2 + len(costly)]
             for kind, count in facts["layers"].items()
         ],
         right=range(1, 4),

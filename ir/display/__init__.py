@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .sizes import constant_bytes as constant_bytes
     from .sizes import elements as elements
     from .summaries import declared as declared
+    from .summaries import describe as describe
     from .summaries import operation_name as operation_name
     from .summaries import shape_text as shape_text
     from .summaries import summary as summary
@@ -44,6 +45,6 @@ face(
         ),
         "quantized": "precisions",
         "sizes": "constant_bytes elements",
-        "summaries": "declared operation_name shape_text summary",
+        "summaries": "declared describe operation_name shape_text summary",
     },
 )

@@ -75,7 +75,7 @@ def summary(model: Model) -> dict[str, Any]:
         "depth": depth(model),
         "parameters": sum(row[1] for row in held.values()),
         "bytes": sum(row[2] for row in held.values()),
-        "macs": int(sum(work.values())),
+        "macs": int(sum(work.values())) if work or not unknown else None,
         "macs_unknown": unknown,
         "macs_by_operation": {kind: int(count) for kind, count in work.items()},
         "layers": dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0]))),
