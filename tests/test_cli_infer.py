@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Written
 from vinoir import ir
 from vinoir.ir.cli import main
 
@@ -77,3 +78,38 @@ def test_an_output_that_no_port_is_for_is_no_contradiction(
     lines = [line.split() for line in text.splitlines() if "pool" in line]
     assert [line[2] for line in lines] == ["1", "-"]
     assert "None" not in text
+
+
+def test_ports_in_bodies_are_gone_through_as_check_does(
+    written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    holders = [
+        path for path in written.all() if path.name.startswith(("If", "Loop", "TensorIter"))
+    ]
+    assert holders
+    for path in holders:
+        code, _, rows = infer(capsys, path)
+        assert code == 0
+        assert {row["name"] for row in rows if row["body"]} >= {
+            layer.name
+            for layer in ir.read(path).everywhere()
+            if layer.type == "Const" and layer.graph is not None and not layer.graph.is_model
+        }
+        model = ir.read(path)
+        layer = next(x for x in model.layers if x.bodies)
+        tag, body = next(reversed(layer.bodies.items()))
+        inner = next(x for x in body.layers if x.outputs and x.type != "Parameter")
+        inner.outputs[0].dims = (*inner.outputs[0].dims, 7)
+        ir.write(model, tmp_path / "wrong.xml")
+        code, text, rows = infer(capsys, tmp_path / "wrong.xml")
+        assert code == 1
+        (row,) = [row for row in rows if row["contradicts"]]
+        assert (row["body"], row["name"]) == (f"{layer.name}/{tag}", inner.name)
+        (line,) = [line for line in text.splitlines() if "!=" in line]
+        name = f"{layer.name}/{tag}/{inner.name}"
+        assert line.split()[0] == name
+        # It is looked at by the name that is printed.
+        with pytest.raises(SystemExit) as ended:
+            main(["show", str(tmp_path / "wrong.xml"), "--layer", name, "--json"])
+        assert not ended.value.code
+        assert json.loads(capsys.readouterr().out)["layer"]["name"] == inner.name

@@ -223,6 +223,8 @@ class InferredPort(Part):
 
     layer: int
     name: str
+    #: The path of the body that it is in: ``outer/body``.
+    body: str
     operation: str
     port: int | None
     names: list[str]

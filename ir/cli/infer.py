@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...schemas import IRError, Shape, UsageError
+from ...schemas import IRError, Shape, Tensor, UsageError
 from ...schemas.printing import counted
 from ..checking import contradicts
 from ..display import declared, operation_name, shape_text
 from ..document import Layer, Model, named_inputs
 from ..inference import Inferred, infer
-from ..surgery import LISTS, reshape, same_declaration
+from ..surgery import LISTS, inferred_bodies, reshape, same_declaration
 from .fleet import over_many
 from .options import (
     Source,
@@ -82,8 +82,9 @@ def infer_command(
             "",
             ["layer", "operation", "port", "inferred", "", "declared"],
             [
-                [r["name"], r["operation"], "-" if r["port"] is None else r["port"],
-                 r["inferred"], _mark(r), "" if r["same"] else r["declared"]]
+                ["/".join(filter(None, (r["body"], r["name"]))), r["operation"],
+                 "-" if r["port"] is None else r["port"], r["inferred"], _mark(r),
+                 "" if r["same"] else r["declared"]]
                 for r in rows
             ],
         )  # fmt: skip
@@ -147,15 +148,24 @@ def _left(model: Model, inferred: Inferred, changed: Mapping[Layer, int]) -> lis
 
 
 def port_rows(model: Model, inferred: Inferred) -> list[dict[str, Any]]:
-    """Every output port: what is inferred, what is declared."""
+    """Every output port, those in bodies last: what is inferred, what is declared."""
+    rows = rows_of("", inferred.ports())
+    for path, body, (_, tensors) in inferred_bodies(model, inferred.tensors):
+        rows += rows_of(path, Inferred(body, {**tensors}).ports())
+    return rows
+
+
+def rows_of(body: str, ports: Iterable[tuple[Layer, int, Tensor]]) -> list[dict[str, Any]]:
+    """The output ports of one graph."""
     rows = []
-    for layer, index, tensor in inferred.ports():
+    for layer, index, tensor in ports:
         port = layer.outputs[index] if index < len(layer.outputs) else None
         stated = declared(layer)[index] if port is not None else None
         rows.append(
             {
                 "layer": layer.id,
                 "name": layer.name,
+                "body": body,
                 "operation": operation_name(layer),
                 "port": None if port is None else port.id,
                 "names": [] if port is None else list(port.names),

@@ -55,7 +55,7 @@ _MOST_INFO = 12
 )
 @model_options
 @click.option("--layer", metavar="NAME", shell_complete=tensor_names,
-              help="One layer, by name, id or tensor name.")  # fmt: skip
+              help="One layer, by name, id or tensor name; in a body, OUTER/NAME.")  # fmt: skip
 @click.option("--layers", is_flag=True, help="Every layer, in the order of the file.")
 @click.option("--tree", is_flag=True, help="The modules that the names speak of, with what each "
               "holds and computes.")  # fmt: skip
@@ -109,7 +109,10 @@ def show_command(
         with suppress(IRError) if not inputs else nullcontext():
             inferred = reshape(found, pairs(inputs) or None)
     if layer is not None:
-        one = layer_facts(found, found.layer(layer))
+        from ..surgery import layer_at
+
+        held = layer_at(found, layer)
+        one = layer_facts(held.graph or found, held)
         print_json("show", {"layer": one}) if format_ == "json" else print_layer(one)
     elif layers:
         print_layers(found, sort, format_)

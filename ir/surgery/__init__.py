@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .outcome import Operated as Operated
     from .outcome import Refusal as Refusal
     from .outcome import Surgery as Surgery
+    from .reshaping import inferred_bodies as inferred_bodies
     from .reshaping import reshape as reshape
     from .reshaping import same_declaration as same_declaration
     from .reshaping import settle as settle
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .simplifying import rewrite as rewrite
     from .simplifying import simplify as simplify
     from .transplanting import body_at as body_at
+    from .transplanting import layer_at as layer_at
 
 face(
     __name__,
@@ -45,9 +47,9 @@ face(
         "half_precision": "compress decompress",
         "merging": "merge",
         "outcome": "Change Operated Refusal Surgery",
-        "reshaping": "reshape same_declaration settle",
+        "reshaping": "inferred_bodies reshape same_declaration settle",
         "session": "Session",
         "simplifying": "Certificate Simplified rewrite simplify",
-        "transplanting": "body_at",
+        "transplanting": "body_at layer_at",
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
 from ...layers.infrastructure import LOOKING_BACK
@@ -196,29 +196,34 @@ def _mend_ends(model: Model, report: Surgery) -> None:
 
 def _declare_bodies(graph: Graph, tensors: Tensors) -> None:
     """The same for the bodies of a graph's layers, with what their layers are fed."""
-    waiting = [(graph, tensors)]
-    while waiting:
-        outer, known = waiting.pop()
-        for layer in outer.layers:
-            if layer.type in BODIES_OF and layer.id in known:
-                found = tensors_of_bodies(outer, layer, known)
-                for body, (given, inner) in found.values():
-                    for number, tensor in given.items():
-                        parameter = body.layer(number)
-                        if parameter.outputs and not same_declaration(
-                            parameter.outputs[0], tensor
-                        ):
-                            parameter.data = {
-                                **parameter.data,
-                                "shape": tensor.shape.spelling,
-                                "element_type": str(tensor.type),
-                            }
-                    declare(body, inner)
-                    waiting.append((body, inner))
+    for _, body, (given, inner) in inferred_bodies(graph, tensors):
+        for number, tensor in given.items():
+            parameter = body.layer(number)
+            if parameter.outputs and not same_declaration(parameter.outputs[0], tensor):
+                parameter.data = {
+                    **parameter.data,
+                    "shape": tensor.shape.spelling,
+                    "element_type": str(tensor.type),
+                }
+        declare(body, inner)
 
 
 #: What a body was given, and what follows from it, by the ids of its layers.
 BodyTensors: TypeAlias = tuple[Mapping[int, Tensor], Tensors]
+
+
+def inferred_bodies(graph: Graph, tensors: Tensors) -> Iterator[tuple[str, Graph, BodyTensors]]:
+    """Every body in a graph, those in bodies too, by its path: ``outer/body``."""
+    waiting = [("", graph, tensors)]
+    for path, outer, known in waiting:
+        for layer in outer.layers:
+            if layer.type in BODIES_OF and layer.id in known:
+                found = tensors_of_bodies(outer, layer, known)
+                for tag, body in layer.bodies.items():
+                    if id(body) in found:
+                        own = f"{path}{layer.name}/{tag}"
+                        yield own, body, found[id(body)][1]
+                        waiting.append((f"{own}/", body, found[id(body)][1][1]))
 
 
 def tensors_of_bodies(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from ...schemas import IRError, UsageError
 from ..document import BODIES_OF, Graph, Layer, Model
 
@@ -91,6 +93,19 @@ def body_at(model: Model, path: str) -> Graph:
     return graph
 
 
+def layer_at(model: Model, path: str) -> Layer:
+    """The layer of a name, id or tensor name, in a body behind the path of that: ``outer/inner``.
+
+    Raises:
+        UsageError: There is no such layer.
+    """
+    for place, letter in enumerate(path):
+        if letter == "/" and not model.is_name(path):
+            with suppress(UsageError):
+                return body_at(model, path[:place]).layer(path[place + 1 :])
+    return model.layer(path)
+
+
 def ends_in_order(graph: Graph, inputs: list[Layer], outputs: list[Layer]) -> None:
     """Let Parameters and Results stand in this order, the first before all and the last after."""
     ends = {id(layer) for layer in (*inputs, *outputs)}
@@ -100,4 +115,4 @@ def ends_in_order(graph: Graph, inputs: list[Layer], outputs: list[Layer]) -> No
     graph.arrange([*inputs, *rest, *outputs])
 
 
-__all__ = ["as_model", "body_at", "ends_in_order", "transplant"]
+__all__ = ["as_model", "body_at", "ends_in_order", "layer_at", "transplant"]
