@@ -26,6 +26,12 @@ def infer(capsys: pytest.CaptureFixture[str], path: Path) -> tuple[int, str, lis
     return codes[0], texts[0], json.loads(texts[1])["ports"]
 
 
+def infer_said(capsys: pytest.CaptureFixture[str], path: Path) -> str:
+    with pytest.raises(SystemExit):
+        main(["infer", str(path)])
+    return capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("known", "stated", "mark"),
     [
@@ -60,6 +66,7 @@ def test_what_is_not_known_without_weights_contradicts_nothing(
     assert "!=" not in text
     (row,) = [row for row in rows if not row["same"]]
     assert (row["inferred"], row["declared"]) == ("f32[?,?]", "f32[?,512]")
+    assert infer_said(capsys, tmp_path / "lone.xml").count("lone.xml: there is no .bin") == 1
 
 
 def test_an_output_that_no_port_is_for_is_no_contradiction(

@@ -395,7 +395,6 @@ def test_that_there_is_no_memory_is_no_bug(
         (["copy", "good.xml"], 2, "hint: give -o MODEL.xml or --in-place\n"),
         (["merge", "good.xml"], 2, "hint: give -o MODEL.xml or --dry-run\n"),
         (["compress", "good.xml"], 2, "hint: give -o MODEL.xml, --in-place or --dry-run\n"),
-        (["infer", "alone.xml"], 1, "alone.xml: there is no .bin"),
     ],
 )  # fmt: skip
 def test_what_is_not_done_is_said(

@@ -235,7 +235,7 @@ def test_work_is_that_of_the_definitions() -> None:
     assert facts["parameters"] == sum(prod(x.sizes) for x in model.layers if x.is_constant)
     assert facts["depth"] == 11
     ir.reshape(model, {"image": "?,1,16,16"})
-    assert (summary(model)["macs"], summary(model)["macs_unknown"]) == (0, 3)
+    assert (summary(model)["macs"], summary(model)["macs_unknown"]) == (None, 3)
 
 
 def test_modules_hold_what_they_read() -> None:
