@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from vinoir import ir
+from vinoir.ir.document import axis_names, layout_spelling
 from vinoir.ir.surgery.orders_ends import layout_of
 
 SHAPE = (2, 3, 4, 5)
@@ -156,6 +157,36 @@ def test_layouts_that_are_set_are_those_of_openvino(layout: str, tmp_path: Path)
         return
     port = ir.edit(network(tmp_path), [edit]).model.parameters[0].outputs[0]
     assert [info.attributes["layout"] for info in port.rt_info] == [wanted]
+
+
+def test_layouts_are_read_as_openvino_reads_them() -> None:
+    """Of words put together at random: its spelling, or a refusal where it refuses."""
+    openvino = pytest.importorskip("openvino")
+    words = [
+        *"NCHWDBb?_1*-. \t\n,[]", "", "...", "batch", "Channels", "a_b", "**SCALAR**",
+    ]  # fmt: skip
+    rng = np.random.default_rng(0)
+    taken = 0
+    for number in range(20_000):
+        some = rng.choice(words, rng.integers(0, 7)).tolist()
+        text = ["".join(some), "[" + "".join(some) + "]", "[" + ",".join(some) + "]"][number % 3]
+        try:
+            wanted = openvino.Layout(text).to_string()
+        except RuntimeError:
+            wanted = None
+        try:
+            found = layout_spelling(axis_names(text))
+        except ValueError:
+            found = None
+        assert found == wanted, repr(text)
+        taken += wanted is not None
+    assert taken > 4_000
+
+
+def test_samples_lie_where_a_layout_says_b(tmp_path: Path) -> None:
+    path = network(tmp_path, "CBHW")
+    model = ir.edit(path, [{"op": "set-batch", "inputs": ["x"]}]).model
+    assert str(model.inputs[0].tensor.shape) == "2,?,4,5"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from .parts import Port
 _AXIS = re.compile(r"_*[A-Za-z0-9][A-Za-z0-9_]*")
 #: Words for which OpenVINO writes a letter.
 _LETTERS = {
-    "BATCH": "N", "CHANNEL": "C", "CHANNELS": "C", "DEPTH": "D", "HEIGHT": "H", "WIDTH": "W",
+    "B": "N", "BATCH": "N", "CHANNEL": "C", "CHANNELS": "C", "DEPTH": "D", "HEIGHT": "H",
+    "WIDTH": "W",
 }  # fmt: skip
 _SCALAR = "**SCALAR**"
 
@@ -23,10 +24,20 @@ def axis_names(layout: str) -> tuple[str, ...]:
         ValueError: OpenVINO refuses it.
     """
     plain = layout.strip()
-    if plain in ("", _SCALAR):
+    if not layout or plain == _SCALAR:
         return () if plain else ("...",)
+    if not plain:
+        raise ValueError("it is nothing but blanks")
     if plain.startswith("[") and plain.endswith("]"):
-        words = [word.strip() for word in plain[1:-1].split(",")]
+        inside = plain[1:-1].split(",")
+        words = [word.strip() for word in inside]
+        # To OpenVINO a comma that ends the names before "..." or all of them is nothing, and one
+        # that ends those behind "..." an axis without a name.
+        begun = words.index("...") if "..." in words else len(words)
+        if begun < len(words) - 2 and not words[-1]:
+            words[-1] = "?"
+        if begun > 1 and not inside[begun - 1]:
+            del words[begun - 1]
     else:
         words = re.findall(r"\.\.\.|.", plain, re.DOTALL)
     if words.count("...") > 1:
