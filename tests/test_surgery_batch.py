@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -229,6 +230,84 @@ def test_layers_in_which_samples_meet_are_named(name: str, tmp_path: Path) -> No
     assert error.value.hint
 
 
+LARGE = {
+    "a constant": lambda x: op.constant(np.full((x.shape[0], 5), 1e6, "f4")),
+    "a column": lambda x: op.multiply(op.reshape(x, ints(x.shape[0], -1), False), number(1e6)),
+}
+
+
+def beside_large(build: Callable[[ov.Node], ov.Node], large: str) -> Callable[[ov.Node], ov.Node]:
+    """What is built, in a row with numbers a million times as large."""
+
+    def both(x: ov.Node) -> ov.Node:
+        rows = op.reshape(build(x), ints(x.shape[0], -1), False)
+        return op.concat([rows, LARGE[large](x)], 1)
+
+    return both
+
+
+@pytest.mark.parametrize("large", LARGE)
+@pytest.mark.parametrize("name", [x for x in REFUSED if "beside it" in REFUSED[x][1]])
+def test_large_numbers_hide_no_samples_that_meet(name: str, large: str, tmp_path: Path) -> None:
+    path = made(beside_large(REFUSED[name][0], large), tmp_path)
+    with pytest.raises(ir.UsageError, match="depends on the one beside it"):
+        ir.edit(path, [{"op": "set-batch"}])
+
+
+@pytest.mark.parametrize("large", LARGE)
+def test_large_numbers_hide_no_constants_of_each_place(large: str, tmp_path: Path) -> None:
+    build = beside_large(lambda x: op.multiply(x, weights(2, 1, 1, 1)), large)
+    with pytest.raises(ir.UsageError, match=r"is not that of each alone"):
+        ir.edit(made(build, tmp_path, (2, 8, 3, 3)), [{"op": "set-batch"}])
+
+
+@pytest.mark.parametrize("large", LARGE)
+@pytest.mark.parametrize("build", [x for x in MODELS if x is not rows_first])
+def test_large_numbers_stand_in_no_way(
+    build: Callable[[ov.Node], ov.Node], large: str, tmp_path: Path
+) -> None:
+    path = made(beside_large(build, large), tmp_path)
+    assert ir.edit(path, [{"op": "set-batch"}]).report.counts["tried"] == 1
+
+
+def as_long_as(least: int, limit: float, picked: ov.Node) -> Callable[[ov.Node], ov.Node]:
+    """Columns of what samples lie in: so many, and one more where a number is above a limit."""
+
+    def build(x: ov.Node) -> ov.Node:
+        rows = op.reshape(x, ints(1, 72), False)
+        above = op.greater(
+            op.reduce_max(op.multiply(rows, picked), ints(0, 1), True), number(limit)
+        )
+        count = op.add(op.convert(op.reshape(above, ints(1), False), "i64"), ints(least))
+        return op.slice(rows, ints(0), count, ints(1), ints(1))
+
+    return build
+
+
+def test_sizes_that_depend_on_numbers_are_never_proven(tmp_path: Path) -> None:
+    """Whether the random samples of a trial meet the limit or not, and whichever of them does."""
+    outcomes = set()
+    for place in range(8):
+        picked = op.constant((np.arange(72) == place).astype("f4"))
+        path = made(as_long_as(1 + place % 2, 0.1, picked), tmp_path)
+        try:
+            told = str(ir.edit(path, [{"op": "set-batch"}]).report)
+        except ir.UsageError as error:
+            told = str(error)
+        found = re.search("sizes of output 0 (may )?depend on the numbers in samples", told)
+        assert found is not None, told
+        outcomes.add("untried" if found[1] else "refused")
+    assert outcomes == {"refused", "untried"}
+
+
+def test_sizes_of_open_inputs_depend_on_no_numbers(tmp_path: Path) -> None:
+    x = op.parameter(ov.PartialShape("1,8,?,?"), np.float32, name="x")
+    pooled = op.reshape(op.relu(x), ints(0, 8, -1), True)
+    ov.serialize(ov.Model([pooled], [x], "net"), tmp_path / "net.xml")
+    report = ir.edit(tmp_path / "net.xml", [{"op": "set-batch"}]).report
+    assert report.counts["tried"] == 1
+
+
 def test_the_axis_is_that_of_the_layout(tmp_path: Path) -> None:
     """A state of (layers, samples, numbers) is one of the inputs that take samples."""
     x, state = (op.parameter(s, np.float32, name=n) for n, s in (("x", (1, 4)), ("s", (2, 1, 4))))
@@ -269,6 +348,18 @@ def detected(x: ov.Node) -> ov.Node:
     words = {"background_label_id": 0, "top_k": 10, "keep_top_k": [10], "nms_threshold": 0.5,
              "confidence_threshold": 0.5, "share_location": True, "normalized": True}  # fmt: skip
     return op.detection_output(head(8), op.reshape(scores, ints(1, -1), False), priors, words)
+
+
+def test_outputs_that_a_file_leaves_out_are_not_missed(tmp_path: Path) -> None:
+    def largest(x: ov.Node) -> ov.Node:
+        return op.max_pool(x, [1, 1], [1, 1], [0, 0], [0, 0], [2, 2]).output(0)
+
+    path = made(largest, tmp_path)
+    port = r'<port id="2" precision="I64">.*?</port>'
+    text, count = re.subn(port, "", path.read_text(), flags=re.DOTALL)
+    assert count == 1
+    path.write_text(text)
+    assert ir.edit(path, [{"op": "set-batch"}]).report.counts["tried"] == 1
 
 
 def test_lists_of_what_is_found_in_all_samples_are_taken(tmp_path: Path) -> None:
@@ -376,8 +467,12 @@ def test_what_an_input_took_is_what_it_said(tmp_path: Path) -> None:
     ranged = ir.edit(path, [{"op": "set-batch", "batch": "1..4"}]).model
     report = ir.edit(ranged, [{"op": "set-batch", "batch": 2}]).report
     assert "takes 2,8,3,3, took 1..4,8,3,3" in str(report)
-    with pytest.raises(ir.UsageError, match="one size above 0 is wanted"):
-        ir.edit(path, [{"op": "set-batch", "batch": 0}])
+
+
+@pytest.mark.parametrize("batch", [0, "0", "0..3", "..3", "1,2", "...", "", True, 1.0, None])
+def test_what_is_no_size_of_a_batch_is_refused(batch: object, tmp_path: Path) -> None:
+    with pytest.raises(ir.UsageError, match="batch"):
+        ir.edit(made(flat, tmp_path), [{"op": "set-batch", "batch": batch}])
 
 
 def test_a_trial_for_which_there_is_no_memory_is_none(

@@ -95,7 +95,8 @@ class Batch:
         except IRError as error:
             what = f"it does not take a batch of another size: {error.message}"
             raise UsageError(what, layer.where, error.hint) from None
-        was = self._before.get(layer.id, made)
+        # A file may leave out outputs that nothing takes.
+        was = self._before.get(layer.id, made)[: len(made)]
         if any(len({one.rank, two.rank} - {None}) > 1 for one, two in zip(was, made, strict=True)):
             raise UsageError(
                 f"of {was[0].shape} a batch makes {made[0].shape}, with another number of axes",

@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from ...schemas import ANY, Dim, IRError, LimitError, Shape, UsageError
+from ...schemas.shapes import limits
 from ..document import Layer, keep_symbols
 from ..inference import infer
 from .batches import Batch
-from .orders import Desk, Edit
+from .orders import Desk, Edit, Key
 from .orders_ends import layout_of, read_shape
 from .side_by_side import Trial
 from .workbench import Source
@@ -23,7 +24,7 @@ class SetBatch(Edit):
 
     reshapes: ClassVar[bool] = True
     op: Literal["set-batch"]
-    batch: str | int = Field("?", description="the size: 8, 1..8, ? for any, or a name")
+    batch: Key = Field("?", description="the size: 8, 1..8, ? for any, or a name")
     inputs: list[str] | None = Field(
         None, description="the inputs that take samples; not given: all that take as many"
     )
@@ -34,7 +35,8 @@ class SetBatch(Edit):
     def _carry_out(self, desk: Desk) -> None:
         desk.outermost("batch")
         wanted = read_shape(str(self.batch))
-        if wanted.rank != 1 or wanted[0] == 0:
+        least, most = limits(wanted[0]) if wanted.rank == 1 else (0, 0)
+        if not least and most is not None:
             raise UsageError(f'"batch" is {self.batch!r:.60}, one size above 0 is wanted')
         axes, old = self._axes(desk)
         before = infer(desk.model, {
@@ -55,12 +57,13 @@ class SetBatch(Edit):
             desk.keep(layer, "data", "rt_info")
             _declare(layer, shapes[layer].with_size(axis, ANY))
         if trial is not None:
-            why = "no output has finite numbers that differ from sample to sample"
             try:
                 with _about_batches():
                     apart = trial.difference(but)
-                if apart is not None:
-                    told, why = f"two samples at once and alone differ by {apart:.2g}", ""
+                if isinstance(apart, str):
+                    why = apart
+                else:
+                    told = f"two samples at once and alone differ by {apart:.2g}"
                     desk.report.note("tried", told)
             except LimitError as error:
                 why = error.message

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...schemas import Array, Tensor, UsageError
+from ...schemas import Array, ElementType, Tensor, UsageError
 from .. import engine
 from ..document import Layer, Model
-from .simplifying.certificate import Judge, measured, with_finer_levels
+from ..inference import infer
+from .simplifying.certificate import TOLERANCES, Judge, measured, with_finer_levels
 
 
 class Trial:
@@ -30,6 +31,14 @@ class Trial:
             for one in zip(model.parameters, self._axes, strict=True)
         ]
         self._samples = [[row[turn % len(row)] for row in drawn] for turn in range(3)]
+        inferred = infer(model, {place: x.shape for place, x in enumerate(self._samples[0])})
+        #: Outputs whose sizes do not follow from those of the inputs.
+        self._open = {
+            result
+            for result in model.results
+            for source in model.sources(result)
+            if source is not None and not inferred.of(source[0])[source[1]].shape.is_static
+        }
         program = self._program()
         self._alone = [self._run(program, one) for one in self._samples[:2]]
 
@@ -46,11 +55,11 @@ class Trial:
         }
         return [*program(feeds).values()]
 
-    def difference(self, but: Collection[Layer]) -> float | None:
-        """By how much samples side by side differ from each alone, in parts of the largest number.
+    def difference(self, but: Collection[Layer]) -> float | str:
+        """By how much samples side by side differ from each alone, or why that says nothing.
 
-        None where no output tells two samples apart by finite numbers. Outputs in ``but`` are not
-        looked at.
+        It is in parts of each number, or of what tells samples apart there, where that is more: a
+        large number elsewhere hides nothing. Outputs in ``but`` are not looked at.
 
         Raises:
             UsageError: What a sample makes depends on the one beside it.
@@ -60,57 +69,93 @@ class Trial:
         both = self._run(program, one, other)
         beside = self._run(program, one, third), self._run(program, third, other)
         worst: float | None = None
+        untold: str | None = None
         for place, (array, result) in enumerate(zip(both, self._model.results, strict=True)):
+            if result in but:
+                continue
             alone = [found[place] for found in self._alone]
-            if result in but or array.dtype.kind not in "fiub":
+            others = [found[place] for found in beside]
+            axis = _doubled(place, result, alone, [array, *others])
+            if result in self._open:
+                untold = f"the sizes of output {place} may depend on the numbers in samples"
+            if array.dtype.kind not in "fiub":
                 continue
-            axis = _doubled(array, alone)
-            if axis is None:
-                if array.shape != alone[0].shape == alone[1].shape:
-                    raise UsageError(
-                        f"output {place} of two samples at once has the shape {array.shape}, of "
-                        f"each alone {alone[0].shape}: that is not two of them",
-                        result.where,
-                        f"something stands beside samples once, not for each; {_ALL_THE_SAME}",
-                    )
-                continue
-            if not np.array_equal(np.nan_to_num(alone[0]), np.nan_to_num(alone[1])):
+            spread = _spread(alone)
+            if spread.any():
                 worst = worst or 0.0
+            rounding = max(_ROUNDING, TOLERANCES.get(ElementType.of(array.dtype), 0.0))
             for turn, half in enumerate(np.split(array, 2, axis)):
-                again = np.split(beside[turn][place], 2, axis)[turn]
-                if (apart := _apart(half, again)) > _ROUNDING:
+                sizes = np.maximum(np.abs(np.asarray(alone[turn], np.float64)), spread)
+                again = np.split(others[turn], 2, axis)[turn]
+                # Only what lies beside a sample differs: the same is rounded as it was.
+                if (apart := _apart(half, again, sizes)) > rounding:
                     raise UsageError(
                         f"what output {place} says of a sample depends on the one beside it: it "
-                        f"moves by {apart:.2g} of the largest number",
+                        f"moves by {apart:.2g} of the number there",
                         result.where,
                         f"samples meet somewhere on the way; {_ALL_THE_SAME}",
                     )
-                apart = _apart(half, alone[turn])
-                if apart > _ROUNDING:
+                apart = _apart(alone[turn], half, np.maximum(sizes, _usual(sizes)))
+                if apart > rounding:
                     raise UsageError(
                         f"output {place} of two samples at once is not that of each alone: it is "
-                        f"{apart:.2g} of the largest number away",
+                        f"{apart:.2g} of the number there away",
                         result.where,
                         f"something is made for samples at their places; {_ALL_THE_SAME}",
                     )
                 worst = worst if worst is None else max(worst, apart)
-        return worst
+        if worst is None:
+            return "no output has finite numbers that differ from sample to sample"
+        return worst if untold is None else untold
 
 
-def _apart(one: Array, other: Array) -> float:
-    """How far arrays are apart, in parts of the largest number; what is infinite must be equal."""
-    apart, largest, alike = measured(other, one)
-    return apart / (largest or 1.0) if alike else np.inf
+def _spread(alone: Sequence[Array]) -> Array:
+    """What tells two samples apart, element by element; nothing where one is infinite."""
+    one, other = (np.asarray(array, np.float64) for array in alone)
+    with np.errstate(invalid="ignore"):  # two that are infinite
+        return np.nan_to_num(np.abs(one - other), nan=0.0, posinf=0.0)
 
 
-def _doubled(array: Array, alone: Sequence[Array]) -> int | None:
-    """The axis along which an array has what two samples have together."""
-    shapes = {one.shape for one in alone}
-    if len(shapes) > 1 or array.ndim != alone[0].ndim:
-        return None
-    (shape,) = shapes
-    found = [axis for axis, size in enumerate(shape) if array.shape[axis] != size]
-    return found[0] if len(found) == 1 and array.shape[found[0]] == 2 * shape[found[0]] else None
+def _usual(sizes: Array) -> float:
+    """How large numbers are at least where they are any, but for a tenth of them.
+
+    One that is next to nothing by chance is a sum of such as the others, and rounded as they are.
+    """
+    some = sizes[np.isfinite(sizes) & (sizes > 0)]
+    return float(np.quantile(some, 0.1)) if some.size else 0.0
+
+
+def _apart(one: Array, other: Array, sizes: Array) -> float:
+    """How far arrays are apart, in parts of given sizes; what is infinite must be equal."""
+    scale = np.where(np.isfinite(sizes) & (sizes > 0), sizes, 1.0)
+    apart, _, alike = measured(one / scale, other / scale)
+    return apart if alike else np.inf
+
+
+def _doubled(place: int, result: Layer, alone: Sequence[Array], together: Sequence[Array]) -> int:
+    """The axis along which an output has what two samples have together.
+
+    Raises:
+        UsageError: There is none, or the sizes differ from run to run.
+    """
+    for shapes in ({array.shape for array in alone}, {array.shape for array in together}):
+        if len(shapes) > 1:
+            met = " and ".join(map(str, sorted(shapes)))
+            raise UsageError(
+                f"the sizes of output {place} depend on the numbers in samples: it has {met}",
+                result.where,
+                f"samples that make other sizes do not lie side by side; {_ALL_THE_SAME}",
+            )
+    shape, whole = alone[0].shape, together[0].shape
+    found = [axis for axis, (a, b) in enumerate(zip(shape, whole, strict=False)) if a != b]
+    if len(shape) != len(whole) or len(found) != 1 or whole[found[0]] != 2 * shape[found[0]]:
+        raise UsageError(
+            f"output {place} of two samples at once has the shape {whole}, of each alone {shape}: "
+            f"that is not two of them",
+            result.where,
+            f"something stands beside samples once, not for each; {_ALL_THE_SAME}",
+        )
+    return found[0]
 
 
 def _drawn(judge: Judge, layer: Layer, axis: int | None, old: int) -> Array:
@@ -127,7 +172,7 @@ def _drawn(judge: Judge, layer: Layer, axis: int | None, old: int) -> Array:
 
 
 _ALL_THE_SAME = "prove=false sets the batch all the same"
-#: What rounding explains, in parts of the largest number of an output.
+#: What rounding explains, in parts of a number of an output.
 _ROUNDING = 5e-4
 #: What open sizes of inputs are on trial.
 _OPEN = 32
