@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import inspect
 import itertools
 import os
 import shutil
@@ -114,11 +115,40 @@ def test_patterns_mean_what_they_mean_to_glob(folder: Path) -> None:
         "**/*.xml", "a/**/*.xml", "*/**/b/*.xml", "**/b/**/*.xml", "**/b/**", "**/?.xml",
         "[ax]/**/m.xml", "a/**/c/m.xml", "**", "**/*/**", "a/**/k.xml/**", "*.xml",
         "a*/**/b/n*", f"{folder}/**/b/*.xml", f"{folder}/*/**/m.xml", "./**/m.xml", "a//**//m.xml",
+        "**/./m.xml", "a/**/./././*.xml", "./a/./**/c/./m.xml", "**/", "**/.", "a/**/b/",
+        "a/**/b/.",
     ]  # fmt: skip
     for pattern in patterns:
         wanted = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
         shown = {os.path.normpath(path) for path in wanted}
         assert {os.path.normpath(path) for path in files_like(pattern)} == shown, pattern
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\n", " ", "a\\b" if os.sep == "/" else "ab", "é"])
+def test_folders_may_have_any_name(name: str, folder: Path) -> None:
+    """What a pattern names is looked into, and not the folder that one is in."""
+    named = folder / name / "inner"
+    (folder / "here").mkdir()
+    named.mkdir(parents=True)
+    shutil.copy("model.xml", named / "m.xml")
+    shutil.copy("model.xml", "here/other.xml")
+    os.chdir("here")
+    for pattern in (f"{named.parent}/**/*.xml", f"{named.parent}//**/m.xml", f"../{name}/**"):
+        found = [os.path.realpath(path) for path in files_like(pattern)]
+        assert found == [os.path.realpath(named / "m.xml")], pattern
+
+
+def test_folders_may_be_deeper_than_calls(folder: Path) -> None:
+    depth, limit = 200, sys.getrecursionlimit()
+    deep = folder.joinpath(*"d" * depth)
+    deep.mkdir(parents=True)
+    shutil.copy("model.xml", deep / "deep.xml")
+    sys.setrecursionlimit(len(inspect.stack()) + depth // 2)
+    try:
+        found = files_in("d"), files_like("**/deep.xml"), files_like("d/**/d/*.xml")
+    finally:
+        sys.setrecursionlimit(limit)
+    assert found == ([os.path.relpath(deep / "deep.xml")],) * 3
 
 
 def close_folders(monkeypatch: pytest.MonkeyPatch, error: OSError) -> None:

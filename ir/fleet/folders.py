@@ -32,22 +32,23 @@ def files_in(folder: str, suffix: str = ".xml") -> list[str]:
 
 
 def files_like(pattern: str) -> list[str]:
-    """The files that a pattern describes, each once.
+    """The files that a pattern describes.
 
     ``**`` stands for folders at any depth, which are gone through as one that is named is: hidden
-    ones too, and none twice because links lead there. Those that may not be looked into, such as
-    the .Trash-0 of another user, are passed over, as a shell does.
+    ones too, and none twice because links lead there, so that each file is found once. Those that
+    may not be looked into, such as the .Trash-0 of another user, are passed over, as a shell does.
 
     Raises:
         UnreadableError: Nothing is found, and a folder may not be looked into.
     """
-    names = re.split(_BETWEEN, pattern)
+    pieces = re.split(f"({_BETWEEN})", pattern)
+    names = pieces[::2]
     if "**" not in names:
         return [path for path in glob.glob(pattern) if not os.path.isdir(path)]
     rank = names.index("**")
-    start = re.match(rf"(?:.*?{_BETWEEN}){{{rank}}}", pattern)
-    before = "" if start is None else start[0]
+    before = "".join(pieces[: 2 * rank])
     folders = sorted(glob.glob(before)) if glob.has_magic(before) else [before or os.curdir]
+    steps = _steps([*(name for name in names[rank:-1] if name != os.curdir), names[-1]])
     found: dict[tuple[str, str], str] = {}
     real: dict[str, str] = {}
     closed: list[PermissionError] = []
@@ -59,7 +60,7 @@ def files_like(pattern: str) -> list[str]:
 
     for folder in filter(os.path.isdir, folders):
         inside = len(os.path.join(folder, ""))
-        for path in _walked(folder, _steps(names[rank:]), pass_over):
+        for path in _walked(folder, steps, pass_over):
             place, file = os.path.split(path)
             if place not in real:
                 real[place] = os.path.realpath(place)
@@ -102,22 +103,36 @@ def _walked(
     # A folder that links lead to again is gone through for what was not yet sought in it alone:
     # the ways to it can be more than all files.
     sought: set[tuple[int, int, int]] = set()
-    ways: dict[str, set[int]] = {folder: {0}}
     # Links come last, and all in order: on every machine a file has the same name.
-    waiting = deque([folder])
-    while waiting:
-        for place, folders, files in os.walk(waiting.popleft(), onerror=onerror):
+    waiting, links = [(folder, {0})], deque[tuple[str, set[int]]]()
+    while waiting or links:
+        place, ways = waiting.pop() if waiting else links.popleft()
+        try:
             status = os.stat(place)
-            here = {(status.st_dev, status.st_ino, count) for count in ways.pop(place)} - sought
-            sought |= here
-            done = {count for *_, count in here}
-            inner = {name: _onward(done, name, steps) for name in sorted(folders)}
-            folders[:] = [name for name, after in inner.items() if after]
-            ways |= {os.path.join(place, name): inner[name] for name in folders}
-            waiting += filter(os.path.islink, (os.path.join(place, name) for name in folders))
-            for file in files:
-                if len(steps) in _onward(done, file, steps):
-                    yield os.path.join(place, file)
+            with os.scandir(place) as scanned:
+                entries = sorted(scanned, key=lambda entry: entry.name)
+        except OSError as error:
+            onerror(error)
+            continue
+        here = {(status.st_dev, status.st_ino, count) for count in ways} - sought
+        sought |= here
+        done = {count for *_, count in here}
+        inner: list[tuple[str, set[int]]] = []
+        for entry in entries:
+            after = _onward(done, entry.name, steps)
+            if not _is_folder(entry):
+                if len(steps) in after:
+                    yield entry.path
+            elif after:
+                (links if entry.is_symlink() else inner).append((entry.path, after))
+        waiting += reversed(inner)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def _refuse(error: OSError) -> NoReturn:
