@@ -58,8 +58,8 @@ class Trial:
     def difference(self, but: Collection[Layer]) -> float | str:
         """By how much samples side by side differ from each alone, or why that says nothing.
 
-        It is in parts of each number, or of what tells samples apart there, where that is more: a
-        large number elsewhere hides nothing. Outputs in ``but`` are not looked at.
+        It is in parts of numbers as large as each, or as what tells samples apart there: a large
+        number elsewhere hides nothing. Outputs in ``but`` are not looked at.
 
         Raises:
             UsageError: What a sample makes depends on the one beside it.
@@ -95,11 +95,11 @@ class Trial:
                         result.where,
                         f"samples meet somewhere on the way; {_ALL_THE_SAME}",
                     )
-                apart = _apart(alone[turn], half, np.maximum(sizes, _usual(sizes)))
+                apart = _apart(alone[turn], half, _widened(sizes))
                 if apart > rounding:
                     raise UsageError(
                         f"output {place} of two samples at once is not that of each alone: it is "
-                        f"{apart:.2g} of the number there away",
+                        f"{apart:.2g} of such numbers away, rounding explains {rounding:g}",
                         result.where,
                         f"something is made for samples at their places; {_ALL_THE_SAME}",
                     )
@@ -116,13 +116,16 @@ def _spread(alone: Sequence[Array]) -> Array:
         return np.nan_to_num(np.abs(one - other), nan=0.0, posinf=0.0)
 
 
-def _usual(sizes: Array) -> float:
-    """How large numbers are at least where they are any, but for a tenth of them.
+def _widened(sizes: Array) -> Array:
+    """Sizes by which rounding on other ways is measured: of each number ten times its own.
 
-    One that is next to nothing by chance is a sum of such as the others, and rounded as they are.
+    They are the largest at most. A number that is next to nothing by chance is a sum of such as
+    the others, and rounded as they are: a tenth of all tells how small is small.
     """
     some = sizes[np.isfinite(sizes) & (sizes > 0)]
-    return float(np.quantile(some, 0.1)) if some.size else 0.0
+    if not some.size:
+        return sizes
+    return np.minimum(10 * np.maximum(sizes, np.quantile(some, 0.1)), some.max())
 
 
 def _apart(one: Array, other: Array, sizes: Array) -> float:
@@ -172,7 +175,7 @@ def _drawn(judge: Judge, layer: Layer, axis: int | None, old: int) -> Array:
 
 
 _ALL_THE_SAME = "prove=false sets the batch all the same"
-#: What rounding explains, in parts of a number of an output.
+#: What rounding explains, in parts of a number.
 _ROUNDING = 5e-4
 #: What open sizes of inputs are on trial.
 _OPEN = 32
