@@ -131,6 +131,15 @@ def test_values_stay_in_memory_where_no_file_can_be_made(
     np.testing.assert_array_equal(kept, large().T)
 
 
+@pytest.mark.parametrize("held", [0, 1 << 30])
+@pytest.mark.parametrize("count", [0, 1, 3, 5])
+def test_pieces_that_do_not_make_the_value_are_a_mistake(held: int, count: int) -> None:
+    """Nothing is handed out that nobody wrote."""
+    pieces = np.ones((count, 20_000), "f4")
+    with Scratch(held) as scratch, pytest.raises((AssertionError, ValueError)):
+        scratch.put((4, 20_000), pieces.dtype, iter(pieces))
+
+
 @pytest.mark.parametrize("after", [0, 1, 3])
 def test_values_stay_in_memory_when_the_disk_is_full(
     monkeypatch: pytest.MonkeyPatch, after: int

@@ -49,7 +49,8 @@ def gathered(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T
 def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
     """A part of a list that fails, and none of whose parts without one item does (ddmin).
 
-    ``fails`` is asked about parts in the order of the list; the whole list is known to fail.
+    ``fails`` is asked about parts in the order of the list, of some twice; the whole list is known
+    to fail.
     """
     found = list(items)
     pieces = 2
@@ -60,18 +61,13 @@ def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T
         if smaller is not None:
             found, pieces = smaller, 2
             continue
-        if pieces > 2 or len(parts) > 2:
-            for number in range(len(parts)):
-                rest = [x for k, part in enumerate(parts) if k != number for x in part]
-                if fails(rest):
-                    found, pieces = rest, max(pieces - 1, 2)
-                    break
-            else:
-                if size == 1:
-                    return found
-                pieces = min(2 * pieces, len(found))
-            continue
-        if size == 1:
-            return found
-        pieces = min(2 * pieces, len(found))
+        for number in range(len(parts)):
+            rest = [x for k, part in enumerate(parts) if k != number for x in part]
+            if fails(rest):
+                found, pieces = rest, max(pieces - 1, 2)
+                break
+        else:
+            if size == 1:
+                return found
+            pieces = min(2 * pieces, len(found))
     return found

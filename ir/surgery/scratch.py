@@ -76,6 +76,7 @@ class Scratch:
                 self._refused = True
                 return _in_memory(shape, dtype, _chained(before, piece, remaining))
             at += len(plain)
+        assert at == start + size, "the pieces make the value"
         self._taken += size
         self._total += size
         value = self._bytes[start : start + size].view(dtype).reshape(shape)
@@ -132,6 +133,7 @@ def _in_memory(shape: tuple[int, ...], dtype: np.dtype[Any], pieces: Iterable[Ar
             flat = np.empty(prod(shape), dtype)
         flat[at : at + piece.size] = piece.reshape(-1)
         at += piece.size
+    assert at == prod(shape), "the pieces make the value"
     return flat.reshape(shape)
 
 
