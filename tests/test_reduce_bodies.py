@@ -11,6 +11,7 @@ import pytest
 from model_faults import wrong_kernel
 from test_reduce import operations, tried
 from vinoir import ir
+from vinoir.ir.comparing.turns import turns_of
 from vinoir.layers import Op
 from vinoir.schemas import Array
 
@@ -179,6 +180,35 @@ def test_a_layer_that_is_refused_inside_is_left_alone(
     found = ir.reduce(model, fails, [ROWS])
     assert (operations(found.model), found.after) == (["SoftMax"], 1)
     assert ("sample" in found.opened[-1]) == (fails == "run")
+
+
+@pytest.mark.parametrize("room", [0, 1, 2, 5, 100])
+def test_turns_are_kept_as_far_as_there_is_room(room: int, tmp_path: Path) -> None:
+    """But for the first, the one that makes NaN, and the last: of a large state each is a copy."""
+    size, bad = 10_000, 21
+    row, state = ops.parameter([1, 1], np.float32), ops.parameter([1, size], np.float32)
+    after = ops.add(ops.abs(state), ops.log(row))
+    made = ops.tensor_iterator()
+    made.set_body(ov.Model([ops.result(after)], [row, state], "body"))
+    rows = ops.parameter([40, 1], np.float32)
+    begun = ops.parameter([1, size], np.float32)
+    made.set_sliced_input(row, rows.output(0), 0, 1, 1, -1, 0)
+    made.set_merged_input(state, begun.output(0), after.output(0))
+    model = read(
+        ov.Model([made.get_iter_value(after.output(0), -1)], [rows, begun], "a"), tmp_path
+    )
+    (layer,) = (x for x in model if x.bodies)
+    given = np.ones((40, 1), "f4"), np.zeros((1, size), "f4")
+    given[0][bad] = -1
+    one = 4 * size + 4
+    turns = turns_of(layer, given, None, room * one)
+    numbers = [turn.number for turn in turns]
+    every = [bad, *range(8), 8, 16, 32, 39]
+    assert numbers[0] == bad
+    assert numbers[-1] == 39
+    assert set(numbers) == ({bad, *every[1:][: max(room, 1)], 39} if room < 100 else {*every})
+    held = {id(array): array.nbytes for turn in turns for array in turn.arrays.values()}
+    assert sum(held.values()) <= (max(room, 1) + 2) * one or room == 100
 
 
 def test_a_body_that_does_not_fail_alone_is_told_to_be_left(tmp_path: Path) -> None:

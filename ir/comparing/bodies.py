@@ -39,7 +39,7 @@ def opened_bodies(
     if not all(spot in held for spot in sources):
         return  # the run ends before it
     inputs = [held[spot] for spot in sources]
-    for turn, model, arrays in models_of_turns(layer, inputs, max_seconds):
+    for turn, model, arrays in models_of_turns(layer, inputs, recorded.room, max_seconds):
         at = "" if layer.type == "If" else f"turn {turn.number}, "
         yield Opened(model, [arrays], f"{_origin(layer, turn.tag)} ({at}sample {sample})")
 

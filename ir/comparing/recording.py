@@ -26,12 +26,17 @@ from .failures import Samples
 _PART, _MOST, _LARGE = 4, 2 << 30, 16
 
 
+def recording_room() -> int:
+    """How many bytes may be kept of what runs meet on their way."""
+    return min(available() // _PART, _MOST)
+
+
 class Recording:
     """A model, its samples, and those tensors inside that were asked for or met on the way."""
 
     def __init__(self, model: Model, samples: Samples) -> None:
         #: Bytes of what was not asked for that may still be kept.
-        self.room = min(available() // _PART, _MOST)
+        self.room = recording_room()
         self.large = self.room // _LARGE
         self.model = model
         self.order = model.order()

@@ -29,10 +29,13 @@ class Turn(NamedTuple):
 
 
 def models_of_turns(
-    layer: Layer, inputs: Sequence[Array], max_seconds: float | None = None
+    layer: Layer, inputs: Sequence[Array], room: int, max_seconds: float | None = None
 ) -> Iterator[tuple[Turn, Model, list[Array]]]:
-    """The turns of a layer, the likeliest to fail first: each as a model, with its inputs."""
-    for turn in turns_of(layer, inputs, max_seconds):
+    """The turns of a layer, the likeliest to fail first: each as a model, with its inputs.
+
+    Beyond ``room`` bytes these are the first, the last, and those at fault alone.
+    """
+    for turn in turns_of(layer, inputs, max_seconds, room):
         parameters = layer.bodies[turn.tag].parameters
         if not all(one.id in turn.arrays for one in parameters):
             continue  # the port map does not fill them
@@ -44,9 +47,11 @@ def models_of_turns(
         yield turn, extract_body(layer, turn.tag, known), arrays
 
 
-def turns_of(layer: Layer, inputs: Sequence[Array], max_seconds: float | None) -> list[Turn]:
+def turns_of(
+    layer: Layer, inputs: Sequence[Array], max_seconds: float | None, room: int
+) -> list[Turn]:
     """The turns of a layer, first those that end in an error or make NaN; of many only some."""
-    recorder = _Recorder(layer)
+    recorder = _Recorder(layer, room)
     # What was met before it ended is what is looked for.
     with suppress(IRError, InternalError), within(None, max_seconds):
         try:
@@ -59,7 +64,9 @@ def turns_of(layer: Layer, inputs: Sequence[Array], max_seconds: float | None) -
 class _Recorder:
     """Runs bodies, and keeps what they are given."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, room: int) -> None:
+        #: Bytes of turns that may still be kept.
+        self.room = room
         self.tags = {id(body): tag for tag, body in layer.bodies.items()}
         self.walks: dict[int, Interpreter] = {}
         self.state: State = {}
@@ -79,11 +86,20 @@ class _Recorder:
         found = {key: outputs[0] for key, outputs in walk(arrays, self.state).items()}
         self.running, self.last = None, turn
         if turn.number < _KEPT or turn.number.bit_count() == 1:
-            self.kept.append(turn)
+            self._keep(turn)
         if self.poisoned is None and any(map(has_nan, found.values())):
             self.poisoned = turn
         self.count += 1
         return found
+
+    def _keep(self, turn: Turn) -> None:
+        """Keep a turn if it is the first, or there is room for what is not kept already."""
+        held = {id(array) for kept in self.kept for array in kept.arrays.values()}
+        fresh = {id(array): array.nbytes for array in turn.arrays.values()}
+        size = sum(fresh[key] for key in fresh.keys() - held)
+        if not self.kept or size <= self.room:
+            self.kept.append(turn)
+            self.room -= size
 
     def turns(self) -> list[Turn]:
         """What was kept, the likeliest first."""

@@ -16,6 +16,7 @@ from .extraction import Spot, extract_body
 from .judging import Judge, Memory, Step
 from .making import with_makers
 from .recasting import recast
+from .recording import recording_room
 from .references import Compiled, OpenVINO, OtherModel, Reference, has_state
 from .turns import models_of_turns
 
@@ -166,7 +167,7 @@ def _first_inside(judge: Judge, step: InterpreterStep) -> Step | None:
     """The first layer that is wrong in the first turn in which one is, of those looked at."""
     layer = step.layer
     exact = [judge.theirs[i][index] for i, index in step.sources]
-    turns = sorted(models_of_turns(layer, exact), key=lambda one: one[0].number)
+    turns = sorted(models_of_turns(layer, exact, recording_room()), key=lambda one: one[0].number)
     for turn, body, arrays in turns:
         try:
             reference = _reference_inside(judge.reference, layer, turn.tag, body)
