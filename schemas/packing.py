@@ -10,6 +10,9 @@ Byte-wide types are views on the buffer, nothing is copied. The narrow ones are 
 
 from __future__ import annotations
 
+import struct
+import zipfile
+import zlib
 from collections.abc import Sequence
 from math import prod
 from typing import Any, TypeAlias
@@ -25,6 +28,12 @@ from .types import ElementType
 Buffer: TypeAlias = "bytes | bytearray | memoryview | NDArray[np.uint8]"
 
 _Bytes: TypeAlias = NDArray[np.uint8]
+
+#: What NumPy and zipfile raise where a .npy or an .npz is not what they expect, or is not there.
+UNLIKE_ARRAYS = (
+    ValueError, EOFError, OSError, KeyError, NotImplementedError, SyntaxError, struct.error,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 #: The sixteen values of nf4, as float32 (Dettmers et al., "QLoRA").
 NF4 = np.array(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,9 @@ from test_reduce import tried
 from vinoir import ir
 from vinoir.ir.comparing import keeping
 from vinoir.schemas import LimitError, UsageError
+
+#: What becomes of the bytes of a file; None where it is taken away.
+Damage = Callable[[bytes], bytes | None]
 
 
 class Killed(BaseException):
@@ -71,6 +77,53 @@ def test_the_failure_that_was_held_is_insisted_on(tmp_path: Path) -> None:
     (out / "reduce.json").write_text(json.dumps(state))
     with pytest.raises(UsageError, match=r"another.*now it fails by 'NaN'"):
         ir.reduce(logarithm(), "run", given, output=out)
+
+
+def deflated(data: bytes) -> bytes:
+    """The same arrays, but compressed, and damaged behind the names of the first."""
+    packed = io.BytesIO()
+    with np.load(io.BytesIO(data)) as held:
+        np.savez_compressed(packed, **held)
+    damaged = bytearray(packed.getvalue())
+    damaged[57:61] = b"\xff" * 4
+    return bytes(damaged)
+
+
+def cut(data: bytes, part: int) -> bytes:
+    return data[: len(data) * part // 6]
+
+
+def overwritten(data: bytes, at: int) -> bytes:
+    return data[:at] + b"\xa5" + data[at + 1 :]
+
+
+def bare(data: bytes) -> bytes:
+    """An array that is no archive."""
+    file = io.BytesIO()
+    np.save(file, np.ones((2, 8), "f4"))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: None, lambda data: b"", lambda data: b"abc", bare, deflated,
+        *(partial(cut, part=part) for part in range(1, 6)),
+        *(partial(overwritten, at=at) for at in range(0, 130, 13)),
+    ],
+)  # fmt: skip
+def test_inputs_that_are_damaged_are_told(damage: Damage, tmp_path: Path) -> None:
+    given, out = [np.full((2, 8), -20, "f4"), np.ones((2, 8), "f4")], tmp_path / "out"
+    ir.reduce(logarithm(1), "run", given, output=out)
+    file = out / "inputs.npz"
+    left = damage(file.read_bytes())
+    file.unlink()
+    if left is not None:
+        file.write_bytes(left)
+    try:
+        assert ir.reduce(logarithm(1), "run", given, output=out).after == 1
+    except UsageError as error:
+        assert "inputs.npz does not hold the inputs of reduced.xml" in str(error)  # noqa: PT017
 
 
 def test_a_result_that_does_not_fail_any_more_is_named(tmp_path: Path) -> None:

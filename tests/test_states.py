@@ -191,6 +191,16 @@ def test_what_is_no_state_is_refused(tmp_path: Path) -> None:
         assert ("it is no .npz, as save writes it" in str(error.value)) == (name != "none.npz")
 
 
+def test_a_state_whose_numbers_do_not_unpack_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    np.savez_compressed(path, v=np.zeros(99))
+    packed = bytearray(path.read_bytes())
+    packed[55:59] = b"\xff" * 4  # behind the name: a block of no kind
+    path.write_bytes(packed)
+    with pytest.raises(UsageError, match=r"state\.npz cannot be read"):
+        ir.compile(counter()).state.load(path)
+
+
 def test_a_value_of_no_declared_type_has_the_declared_shape() -> None:
     net = ir.Builder()
     x = net.parameter("x", "f32", "1,2")

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
-from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from ...schemas import Array, UsageError
+from ...schemas.packing import UNLIKE_ARRAYS
 from ...schemas.printing import counted
 from ...schemas.version import VERSION
 from ..document import Layer, Model
@@ -160,7 +160,8 @@ class Folder:
         model = read(self.path / "reduced.xml")
         inputs = self.path / "inputs.npz"
         try:
-            with np.load(inputs, allow_pickle=False) as content:
+            # Of a file that it opened itself NumPy leaves one open that is cut.
+            with inputs.open("rb") as file, np.load(file, allow_pickle=False) as content:
                 rows = [
                     [
                         content[f"{number}.{place}"].astype(x.outputs[0].type.dtype, copy=False)
@@ -168,7 +169,7 @@ class Folder:
                     ]
                     for number in range(self.held["samples"])
                 ]
-        except (ValueError, KeyError, AttributeError, BadZipFile):
+        except (TypeError, *UNLIKE_ARRAYS):  # the first of an array alone
             raise UsageError(
                 f"{inputs} does not hold the inputs of reduced.xml beside it",
                 hint="give another folder, to begin anew",

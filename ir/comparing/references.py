@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
-from zipfile import BadZipFile, is_zipfile
+from zipfile import is_zipfile
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ...schemas import (
     UsageError,
 )
 from ...schemas.errors import MISTAKES
+from ...schemas.packing import UNLIKE_ARRAYS
 from ...schemas.shapes import compatible
 from ..document import Layer, Model, named_inputs, paired_by_name
 from ..engine import Program
@@ -272,7 +273,7 @@ class Recorded:
             raise UsageError(f"{path} is no .npz", hint=RECORD)
         try:
             self.content = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError, OSError, BadZipFile) as error:
+        except UNLIKE_ARRAYS as error:
             raise UsageError(f"{path} is no .npz of arrays: {error}", hint=RECORD) from None
         self.held, self.names = {*self.content.files}, Names(model)
         if not self.names.known & self.held:

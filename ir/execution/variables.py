@@ -6,13 +6,14 @@ import os
 from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any, Self, TypeAlias
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 
 from ...layers.budget import is_owned, owners_of, require
 from ...layers.casting import as_computed, computed
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError
+from ...schemas.packing import UNLIKE_ARRAYS
 from ...schemas.printing import Table, meant, printable_name
 from ..document import Model
 from ..faces import Shown
@@ -126,7 +127,7 @@ class Variables(Shown, dict[str, Array]):
                 raise ValueError("it is no .npz, as save writes it")
             with file:
                 values = dict(file)
-        except (OSError, ValueError, EOFError, BadZipFile) as error:
+        except UNLIKE_ARRAYS as error:
             # What NumPy does not know it takes for pickled, and tells how to run it.
             why = "it is no .npz, as save writes it" if "pickle" in str(error) else error
             raise UsageError(f"{path} cannot be read: {why}") from None

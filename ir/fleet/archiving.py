@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import IO
@@ -13,13 +10,7 @@ from typing import IO
 import numpy as np
 
 from ...schemas import Array, UnreadableError
-from ...schemas.packing import plain_texts
-
-#: What NumPy and zipfile raise where a file is not what they expect.
-_UNLIKE_ARRAYS = (
-    ValueError, EOFError, OSError, KeyError, NotImplementedError, SyntaxError, struct.error,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+from ...schemas.packing import UNLIKE_ARRAYS, plain_texts
 
 
 def saved_names(names: Iterable[str]) -> dict[str, str]:
@@ -65,7 +56,7 @@ def read_arrays(
             return {each: content[each] for each in names}
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
-    except _UNLIKE_ARRAYS as error:
+    except UNLIKE_ARRAYS as error:
         # What NumPy does not know it takes for pickled, and tells how to run it.
         why = "" if "pickle" in str(error) else f": {error}"
         raise UnreadableError(f"{said} no .npy or .npz of plain arrays{why}") from None
