@@ -13,22 +13,16 @@ import numpy as np
 from ...layers.budget import within
 from ...layers.casting import as_computed
 from ...layers.leftovers import tidy
-from ...layers.resources import available
 from ...schemas import ANY, Array, ElementType, InternalError, IRError, LimitError, Shape, Tensor
 from ..document import Layer, Model
 from ..execution import Interpreter, Traced, check_inputs
 from ..inference import Inferred, infer_layer, parameter_type
 from .extraction import Spot
 from .failures import Samples
+from .turns import recording_room
 
-#: The part of the memory that is left, and bytes, that may be kept at most of what was not
-#: asked for; and the part of that up to which a tensor is kept.
-_PART, _MOST, _LARGE = 4, 2 << 30, 16
-
-
-def recording_room() -> int:
-    """How many bytes may be kept of what runs meet on their way."""
-    return min(available() // _PART, _MOST)
+#: The part of what may be kept of what was not asked for, up to which a tensor is kept.
+_LARGE = 16
 
 
 class Recording:

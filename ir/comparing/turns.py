@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...layers.budget import within
+from ...layers.resources import available
 from ...schemas import Array, ElementType, InternalError, IRError, LimitError, Tensor
 from ..document import Graph, Layer, Model
 from ..execution import Interpreter, State, run_bodies
@@ -18,6 +19,8 @@ from .rounding import has_nan
 
 #: So many turns are kept from the first on; of those after them the powers of two, and the last.
 _KEPT = 8
+#: The part of the memory that is left, and bytes, that may be kept at most of what runs meet.
+_PART, _MOST = 4, 2 << 30
 
 
 class Turn(NamedTuple):
@@ -26,6 +29,11 @@ class Turn(NamedTuple):
     tag: str
     number: int
     arrays: dict[int, Array]
+
+
+def recording_room() -> int:
+    """How many bytes may be kept of what runs meet on their way."""
+    return min(available() // _PART, _MOST)
 
 
 def models_of_turns(

@@ -16,9 +16,8 @@ from .extraction import Spot, extract_body
 from .judging import Judge, Memory, Step
 from .making import with_makers
 from .recasting import recast
-from .recording import recording_room
 from .references import Compiled, OpenVINO, OtherModel, Reference, has_state
-from .turns import models_of_turns
+from .turns import models_of_turns, recording_room
 
 #: Layers for which the reference is asked at once; and bytes of what they take from the file and
 #: give, as a part of the whole file, but so many at least and at most.
