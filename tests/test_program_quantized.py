@@ -400,6 +400,8 @@ def test_whole_networks_are_as_near_as_openvino_is_to_itself(
     if not library:
         monkeypatch.setattr(counted_on, "integer_products", lambda: None)
     if not small:
+        if LIBRARY is not None:
+            monkeypatch.setattr(LIBRARY, "rate", 2.0)
         monkeypatch.setattr(costs, "SUMMED", BESIDE)
         monkeypatch.setattr(counted_on, "quickness", lambda: 1.0)
     model = network(seed)
