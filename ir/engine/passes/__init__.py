@@ -12,7 +12,7 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    and activations that are written out, branches of convolutions, shuffles and attention, that of
    samples, too, one node, with what multiplies its queries: what the others look for.
    Before these, 1x1 convolutions go before what enlarges images, and into products before them.
-2. Elementwise nodes become epilogues, without clips that rounding makes up for, and scales and
+2. Elementwise nodes go before what only moves numbers, and become epilogues, without clips that rounding makes up for, and scales and
    shifts at their head weights, as do steps of levels at the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
@@ -34,6 +34,7 @@ import numpy as np
 from ..plan import Plan
 from .absorb_followers import absorb_followers
 from .average_first import average_first
+from .change_first import change_first
 from .clip_before import clip_before
 from .convolve_first import convolve_first
 from .cut_pads import cut_pads
@@ -118,6 +119,7 @@ PASSES: tuple[Callable[[Plan], None], ...] = (
     join_attention,
     scale_attention,
     sum_samples,
+    change_first,
     absorb_followers,
     drop_clips,
     fold_affine,

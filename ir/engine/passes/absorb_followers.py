@@ -1,8 +1,7 @@
 """Replace `g(f(x), c)` by f with the epilogue g, where g is elementwise and f's only reader.
 
-The epilogue is done to each block of f's output while that is in cache. So is a g that changes
-each number by itself after others have moved them. Of a sum of many branches the first f does not
-take all, or it would wait for all of them.
+The epilogue is done to each block of f's output while that is in cache. Of a sum of many branches
+the first f does not take all, or it would wait for all of them.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ from ..plan import (
 
 #: A node waits for at most so many others that come after it: what they give is kept until then.
 WAITS = 2
-#: What gives the numbers that it takes, in another order or shape.
-MOVES = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 
 def absorb_followers(plan: Plan) -> None:
@@ -50,47 +47,8 @@ def absorb_followers(plan: Plan) -> None:
             gone.add(follower)
             if follower.kind == SHUFFLE:
                 break
-    for node in plan.nodes:
-        moved = None if node in gone else _moved(node)
-        if moved is not None:
-            head, last = moved
-            output = node.outputs[0]
-            others = [None, *node.inputs[1:]]
-            head.set_epilogue([*head.epilogue, (node.op, others), *node.epilogue])
-            node.detach()
-            last.outputs[0], output.producer = output, last
-            gone.add(node)
     plan.replace({node: [] for node in gone})
     plan.sort()
-
-
-def _moved(node: Node) -> tuple[Node, Node] | None:
-    """Whose numbers a node changes, each by itself, and what moved these last; else None.
-
-    As it is all the same where the numbers lie, they may as well be changed before.
-    """
-    if node.kind not in UNARY or node.outputs[0].type != np.float32 or node.prologue:
-        return None
-    steps = [(node.op, [None, *node.inputs[1:]]), *node.epilogue]
-    others = [value for _, values in steps for value in values if value is not None]
-    if any(value.constant is None or value.constant.size != 1 for value in others):
-        return None
-    last = node.inputs[0].producer
-    value = node.inputs[0]
-    while value.producer is not None and value.producer.kind in MOVES:
-        if only_user(value) is None or value.producer.epilogue or value.producer.prologue:
-            return None
-        value = value.producer.inputs[0]
-    head = value.producer
-    if last is None or last is head or head is None or head.kind not in HEADS:
-        return None
-    if only_user(value) is None or len(head.outputs) != 1 or value.type != np.float32:
-        return None
-    if any(len(value.shape) > len(head.outputs[0].shape) for value in others):
-        return None
-    if head.epilogue and head.epilogue[-1][0].xml_type == SHUFFLE:
-        return None
-    return head, last
 
 
 def _is_elementwise(value: Value, follower: Node) -> bool:
