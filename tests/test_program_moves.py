@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_program_attention import agree
 from vinoir import ir
+from vinoir.ir.engine.passes import optimize
+from vinoir.ir.engine.plan import build
 
 RNG = np.random.default_rng(3)
 
@@ -152,3 +154,130 @@ def test_very_many_moves_take_no_more_than_their_number() -> None:
     inputs = [RNG.standard_normal((2, 4, 8)).astype("f4")]
     agree(net.model(), inputs, within=1e-6)
     assert moves(net.model(), inputs) <= 2
+
+
+#: What is done to what a product or a convolution gives before its channels are scaled.
+WAYS: dict[str, tuple[str, tuple[int, ...], list[tuple[str, list[int]]], tuple[int, ...]]] = {
+    "rows joined": ("MatMul", (2, 6, 5), [("Reshape", [12, 8])], (8,)),
+    "rows cut": ("MatMul", (12, 5), [("Reshape", [2, 3, 2, 8])], (1, 1, 1, 8)),
+    "heads apart": (
+        "MatMul", (2, 6, 5), [("Reshape", [2, 6, 4, 2]), ("Transpose", [0, 2, 1, 3])], (4, 1, 1)
+    ),
+    "of each head": ("MatMul", (2, 6, 5), [("Reshape", [2, 6, 4, 2])], (2,)),
+    "heads, and of each": ("MatMul", (2, 6, 5), [("Reshape", [2, 6, 4, 2])], (4, 2)),
+    "image to rows": (
+        "Convolution", (2, 5, 3, 4), [("Reshape", [2, 8, 12]), ("Transpose", [0, 2, 1])], (8,)
+    ),
+    "channels last": ("Convolution", (2, 5, 3, 4), [("Transpose", [0, 2, 3, 1])], (8,)),
+    "turned round": ("Convolution", (1, 5, 3, 4), [("Transpose", [])], (8, 1)),
+    "flat, and an axis more": (
+        "Convolution", (1, 5, 1, 6), [("Squeeze", [2]), ("Unsqueeze", [1])], (1, 1, 8, 1)
+    ),
+}  # fmt: skip
+
+
+def made(net: ir.Builder, kind: str, shape: tuple[int, ...]) -> ir.Output:
+    """Eight channels of an input."""
+    x = net.parameter("x", "f32", shape)
+    if kind == "MatMul":
+        return net.add("MatMul", "opset1", [x, net.constant(draw(shape[-1], 8))])
+    pads = {"pads_begin": [0, 0], "pads_end": [0, 0], "dilations": [1, 1], "strides": [1, 1]}
+    return net.add("Convolution", "opset1", [x, net.constant(draw(8, shape[1], 1, 1))], **pads)
+
+
+def draw(*shape: int) -> np.ndarray[Any, Any]:
+    return RNG.uniform(0.5, 2, shape).astype("f4")
+
+
+def nodes(model: ir.Model) -> list[str]:
+    """The nodes of a plan."""
+    plan = build(model, ir.infer(model))
+    optimize(plan, after_each=lambda plan: plan.verify())
+    return [node.kind for node in plan.nodes]
+
+
+def working(model: ir.Model) -> list[str]:
+    """Those that do more than moving numbers."""
+    idle = ("Reshape", "Transpose", "Squeeze", "Unsqueeze")
+    return [kind for kind in nodes(model) if kind not in idle]
+
+
+@pytest.mark.parametrize("kinds", [("Multiply", "Add"), ("Divide", "ReLU"), ("Maximum",)])
+@pytest.mark.parametrize("way", WAYS)
+def test_channels_are_changed_before_they_are_moved(way: str, kinds: tuple[str, ...]) -> None:
+    kind, shape, steps, constant = WAYS[way]
+    net = ir.Builder()
+    y = moved(net, made(net, kind, shape), *steps)
+    for name in kinds:
+        others = [] if name == "ReLU" else [net.constant(draw(*constant))]
+        y = net.add(name, "opset1", [y, *others])
+    net.result(y, name="y")
+    inputs = [RNG.standard_normal(shape).astype("f4")]
+    agree(net.model(), inputs, within=1e-6)
+    assert working(net.model()) == [kind]
+
+
+@pytest.mark.parametrize("name", ["Add", "Multiply", "Subtract"])
+@pytest.mark.parametrize("first", [True, False])
+def test_rows_meet_others_before_they_are_reshaped(name: str, first: bool) -> None:
+    """As a sum with what came in, which has the other shape."""
+    net = ir.Builder()
+    y = moved(net, made(net, "MatMul", (2, 6, 5)), ("Reshape", [12, 8]))
+    other = net.parameter("other", "f32", (12, 8))
+    y = net.add(name, "opset1", [y, other] if first else [other, y])
+    y = moved(net, y, ("Reshape", [2, 6, 8]))
+    net.result(net.add("ReLU", "opset1", [y]), name="y")
+    inputs = [RNG.standard_normal(shape).astype("f4") for shape in ((2, 6, 5), (12, 8))]
+    agree(net.model(), inputs, within=1e-6)
+    assert working(net.model()) == ["MatMul"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "constant"),
+    [
+        ([4, 24], (4, 1)),  # parts of rows and of channels
+        ([2, 48], (48,)),  # rows differ, too
+        ([2, 6, 8], (2, 6, 8)),
+    ],
+)
+def test_what_differs_from_row_to_row_stays_where_it_is(
+    shape: list[int], constant: tuple[int, ...]
+) -> None:
+    net = ir.Builder()
+    y = moved(net, made(net, "MatMul", (12, 5)), ("Reshape", shape))
+    net.result(net.add("Multiply", "opset1", [y, net.constant(draw(*constant))]), name="y")
+    inputs = [RNG.standard_normal((12, 5)).astype("f4")]
+    agree(net.model(), inputs, within=1e-6)
+    assert "Multiply" in working(net.model())
+
+
+def test_reshapes_back_are_left_out_where_others_read_what_is_between() -> None:
+    net = ir.Builder()
+    x = net.add("Tanh", "opset1", [net.parameter("x", "f32", (4, 6))])
+    flat = moved(net, x, ("Reshape", [2, 12]))
+    net.result(net.add("SoftMax", "opset8", [flat], axis=-1), name="flat")
+    back = moved(net, flat, ("Reshape", [4, 6]))
+    net.result(net.add("SoftMax", "opset8", [back], axis=-1), name="back")
+    inputs = [RNG.standard_normal((4, 6)).astype("f4")]
+    agree(net.model(), inputs, within=1e-6)
+    assert nodes(net.model()).count("Reshape") == 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(chains(), st.data())
+def test_whatever_is_changed_after_any_moves_is_the_same(
+    chain: tuple[tuple[int, ...], list[tuple[str, list[int]]]], data: st.DataObject
+) -> None:
+    shape, steps = chain
+    net = ir.Builder()
+    y = net.add("Abs", "opset1", [net.parameter("x", "f32", shape)])
+    for step in steps:
+        y = moved(net, y, step)
+        sizes = y.tensor.shape.static
+        kept = data.draw(st.lists(st.booleans(), min_size=len(sizes), max_size=len(sizes)))
+        other = draw(*[size if is_kept else 1 for size, is_kept in zip(sizes, kept, strict=True)])
+        y = net.add(data.draw(st.sampled_from(["Add", "Multiply"])), "opset1",
+                    [y, net.constant(other)])  # fmt: skip
+    net.result(y, name="y")
+    nodes(net.model())  # each pass leaves a plan that agrees with itself
+    agree(net.model(), [RNG.standard_normal(shape).astype("f4")], within=1e-5)

@@ -12,8 +12,9 @@ One file each, whose first line is its formula. ``PASSES`` has them in order:
    and activations that are written out, branches of convolutions, shuffles and attention, that of
    samples, too, one node, with what multiplies its queries: what the others look for.
    Before these, 1x1 convolutions go before what enlarges images, and into products before them.
-2. Elementwise nodes go before what only moves numbers, and become epilogues, without clips that rounding makes up for, and scales and
-   shifts at their head weights, as do steps of levels at the convolutions after them.
+2. Elementwise nodes go before what only moves numbers, and become epilogues, without clips that
+   rounding makes up for, and scales and shifts at their head weights, as do steps of levels at
+   the convolutions after them.
 3. What an epilogue adds goes on to the convolution after it; averages and maxima go first, where
    they leave fewer elements; activations before a 1x1 convolution become clips, then its prologue,
    as do computed factors of channels. Patches are multiplied as rows. What moves axes
