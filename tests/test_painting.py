@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ from test_pictures import call, content_of
 from test_program_regions import either
 from vinoir import ir
 from vinoir.ir.cli.draw import findings_of
-from vinoir.ir.display.pictures.painting import Paint
+from vinoir.ir.display.pictures.page_file import _read
+from vinoir.ir.display.pictures.painting import _TURNS, _WORDS, Paint
+from vinoir.ir.display.pictures.palette import FAMILIES, inks, ramp
 
 
 def alike() -> ir.Model:
@@ -108,6 +111,48 @@ def test_a_comparison_is_painted_from_python_and_from_the_command_line(
     assert "no layer of this model" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("content", "right", "wrong", "hint"),
+    [
+        (
+            {"steps": [{"place": {"name": "scale"}, "own": 0.5, "accumulated": 0.5}]},
+            ["error", "own", "accumulated"],
+            ["acumulated", "bytes", "type", "findings", "time"],
+            "did you mean accumulated?",
+        ),
+        (
+            {"layers": [{"name": "scale", "seconds": 0.5}]},
+            ["time"],
+            ["tme", "bytes", "type", "findings", "error"],
+            "it tells time",
+        ),
+    ],
+)
+def test_what_a_file_does_not_tell_is_not_painted(
+    content: dict[str, object], right: list[str], wrong: list[str], hint: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    ir.write(scaled(2), tmp_path / "a.xml")
+    (tmp_path / "told.json").write_text(json.dumps(content))
+    page = tmp_path / "m.html"
+    words = ("draw", tmp_path / "a.xml", "-o", page, "--values", tmp_path / "told.json")
+    for name in wrong:
+        assert call(*words, "--paint", name) == 2, name
+        said = capsys.readouterr().err
+        assert f'does not tell "{name}" of layers' in said
+        assert (hint in said) or name != wrong[0]
+        assert not page.exists()
+    for name in right:
+        assert call(*words, "--paint", name, "--force") == 0, name
+        assert content_of(page.read_text("utf-8"))["paints"][-1]["name"] == name
+
+
+def test_what_a_comparison_does_not_tell_is_not_painted_in_python() -> None:
+    found = ir.compare(scaled(2), scaled(3), [np.ones(4, "f4")])
+    with pytest.raises(ir.UsageError, match='does not tell "MACs"'):
+        ir.draw(scaled(2)).paint("MACs", found)
+
+
 @pytest.mark.parametrize("steps", ["[]", "[1]", '[{"own": "a"}]', '[{"own": 1}]'])
 def test_a_comparison_without_layers_is_refused(steps: str, tmp_path: Path) -> None:
     ir.write(scaled(2), tmp_path / "a.xml")
@@ -131,3 +176,35 @@ def test_an_endless_error_is_the_largest(tmp_path: Path) -> None:
     endless, wrong = paint["values"]
     assert endless > wrong == 0.5
     assert any(note.startswith("NaN: own error inf") for note in paint["notes"].values())
+
+
+def contrast(*colours: str) -> float:
+    """The ratio that WCAG asks to be 4.5."""
+    found = []
+    for colour in colours:
+        parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        found.append(float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
+    return max(found) / min(found)
+
+
+def test_texts_are_legible_on_all_that_boxes_are_painted_with() -> None:
+    looks = re.findall(r'fg: "(#\w{6})", dim: "(#\w{6})"', _read("paint.js"))
+    assert len(looks) == 2
+    drawing = ir.draw(scaled(2)).paint("v", {"scale": 1.0, "relu": 0.0})
+    svg = drawing.svg()
+    fills = [*FAMILIES.values(), *_TURNS, *_WORDS.values(), *(ramp(k / 20) for k in range(21))]
+    for pair in fills:
+        for texts, fill, ink in zip(looks, pair, inks(pair) or (None, None), strict=True):
+            assert all(text in svg for text in texts)
+            assert min(contrast(ink or text, fill) for text in texts) >= 4.5, (fill, ink)
+    # Both kinds of pictures write with it, where a box is painted so.
+    assert all(inks(pair) is None for pair in FAMILIES.values())
+    worst, least = ramp(1), ramp(0)
+    assert inks(worst) == ("#000000", "#ffffff")
+    (name,) = re.findall(rf"\.(p\d+){{fill:{worst[0]}}}\.\1~text{{fill:#000000}}", svg)
+    assert f".{name}~text{{fill:#ffffff}}" in svg
+    assert svg.count(f'class="n {name}"') == 1
+    pairs = content_of(drawing.html())["paints"][-1]["pairs"]
+    assert [*worst, "#000000", "#ffffff"] in pairs
+    assert [*least, *(inks(least) or ())] in pairs

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ...schemas import UnreadableError, UsageError, Where
-from ...schemas.printing import counted
+from ...schemas.printing import counted, shown
 from ..checking import RANK, check
 from ..display import FORMATS, Drawing, draw, errors_of
 from ..document import Layer, Model
@@ -24,6 +24,9 @@ from .options import (
     verb,
 )
 from .output import note
+
+#: What a bench tells of layers.
+_TIME = "time"
 
 
 @verb(
@@ -50,7 +53,7 @@ from .output import note
     "file",
     type=FileName(),
     help="JSON: a number or word for each layer's name (in a body outer/inner), or what bench "
-    "--layers --json or compare --json printed; of the last, --paint accumulated or own errors.",
+    "--layers --json (time) or compare --json printed: error, a layer's own, or accumulated.",
 )
 @click.option(
     "--constants/--no-constants",
@@ -143,6 +146,11 @@ def paint_by(drawing: Drawing, name: str | None, path: Path) -> None:
         return
     if isinstance(content, dict) and isinstance(rows := content.get("layers"), list):
         content, unit = _times(rows), "s"
+        if name not in (None, _TIME):
+            raise UsageError(
+                f"a bench does not tell {shown(name)} of layers", hint=f"it tells {_TIME}"
+            )
+        name = _TIME
         if not content:
             raise UsageError(
                 f"{path} has no times of layers", hint="bench MODEL --layers --json prints them"

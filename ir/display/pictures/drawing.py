@@ -54,7 +54,7 @@ class Drawing:
             values: A number or a word for layers, such as seconds, errors, severities, or
                 ``added``, ``changed``, ``removed``: by the layers themselves or their names, in
                 a body also by ``outer/inner`` or ``outer/then_body/inner``. Or what ``compare``
-                found: the layers' own errors; under the name ``accumulated`` those.
+                found: under the name ``error`` the layers' own, under ``accumulated`` those.
             unit: Of the numbers, such as ``s``.
             notes: What is said of layers in the side panel, in the same way.
 

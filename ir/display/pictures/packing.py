@@ -17,7 +17,7 @@ from ...document import Layer
 from ..summaries import declared
 from .labels import chip_text
 from .painting import Paint, rank
-from .palette import FAMILIES, family
+from .palette import FAMILIES, family, inks
 from .ranges import Range, places
 from .scene import Picture
 from .sheet import Sheet
@@ -261,7 +261,7 @@ def _paint(paint: Paint) -> dict[str, Any]:
         "layers": _deltas(numbers),
         "values": [_rounded(paint.values[number]) for number in numbers],
         "colours": [pairs.put(colours[number]) for number in numbers],
-        "pairs": [list(pair) for pair in pairs.rows],
+        "pairs": [[*pair, *(inks(pair) or ())] for pair in pairs.rows],
         "notes": {str(n): printable(text, 1000) for n, text in paint.notes.items()},
     }
 

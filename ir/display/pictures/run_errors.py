@@ -7,8 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypedDict, runtime_checkable
 
 from ....schemas import UsageError
+from ....schemas.printing import meant, shown
 from ...document import Layer
 from .sheet import Sheet
+
+#: What can be painted of a comparison, and the field of its steps that has it.
+_FIELDS = {"error": "own", "own": "own", "accumulated": "accumulated"}
 
 
 @runtime_checkable
@@ -31,14 +35,23 @@ class Errors(TypedDict):
 
 
 def errors_of(sheet: Sheet, name: str, rows: Iterable[object]) -> Errors:
-    """The layers' errors as ``compare`` tells them: what has accumulated, if ``name`` says so.
+    """The layers' errors as ``compare`` tells them; of several outputs the largest counts.
 
-    Any other name means the layers' own. Of several outputs the largest error counts.
+    Args:
+        sheet: The layers.
+        name: ``error`` or ``own`` for what each layer does wrong itself, ``accumulated`` for
+            what has come down to it, too.
+        rows: The steps of the comparison.
 
     Raises:
-        UsageError: No row is about a layer of the model.
+        UsageError: The name is another, or no row is about a layer of the model.
     """
-    field = "accumulated" if name == "accumulated" else "own"
+    field = _FIELDS.get(name)
+    if field is None:
+        raise UsageError(
+            f"a comparison does not tell {shown(name)} of layers",
+            hint=meant(name, _FIELDS) or f"it tells {', '.join(_FIELDS)}",
+        )
     found = _Places(sheet)
     errors: dict[Layer, float] = {}
     notes: dict[Layer, list[str]] = {}

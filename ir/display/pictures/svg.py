@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from ....schemas.printing import printable
 from .labels import CHIP, LETTER, MOST_CHIPS, chip_text
-from .palette import FAMILIES, family
+from .palette import FAMILIES, family, inks
 from .scene import OPEN, TITLE, Box, Picture, Scene, scene
 
 MARGIN = 24.0
@@ -19,7 +19,7 @@ svg{background:#fff;font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaV
 .t.o{paint-order:stroke;stroke:#f6f7f9;stroke-width:5;stroke-linejoin:round}
 .c{fill:#fff;stroke:#c4cad3}.h{font-size:9.5px;fill:#5a6372}.a{fill:#8b93a1}
 @media(prefers-color-scheme:dark){svg{background:#15181d}.g{fill:#1f242b;stroke:#3d4551}
-.g.o{fill:#ffffff08}.n{stroke:#fff2}.e{stroke:#78818f}.t{fill:#eef1f5}.t.o{stroke:#1f242b}.d{fill:#b3bac6}
+.g.o{fill:#ffffff08}.n{stroke:#fff2}.e{stroke:#78818f}.t{fill:#eef1f5}.t.o{stroke:#1f242b}.d{fill:#c8ced8}
 .c{fill:#1b2026;stroke:#444c58}.h{fill:#a2aab7}.a{fill:#78818f}}
 """
 
@@ -70,9 +70,14 @@ class _Painter:
 
     def style(self) -> str:
         """The rules of the colours that were used."""
-        light = "".join(f".{name}{{fill:{pair[0]}}}" for pair, name in self.classes.items())
-        dark = "".join(f".{name}{{fill:{pair[1]}}}" for pair, name in self.classes.items())
+        light, dark = ("".join(self._rules(look)) for look in (0, 1))
         return f"{light}@media(prefers-color-scheme:dark){{{dark}}}"
+
+    def _rules(self, look: int) -> Iterable[str]:
+        for pair, name in self.classes.items():
+            yield f".{name}{{fill:{pair[look]}}}"
+            if ink := inks(pair):
+                yield f".{name}~text{{fill:{ink[look]}}}"
 
     def lines(self, seen: Scene) -> Iterable[str]:
         for _, points, ends in seen.lines:

@@ -1,7 +1,7 @@
 // The canvas: only what is in view, and of that only what can be told apart.
 const LOOKS = {
   light: { bg: "#fff", fg: "#1b2027", dim: "#4a5361", edge: "#8b93a1", frame: "#c9ced6", group: "#f1f3f6", open: "rgba(10,42,90,.035)", border: "rgba(0,0,0,.2)", chip: "#fff", accent: "#2f6fde", hit: "#e8a400" },
-  dark: { bg: "#15181d", fg: "#eef1f5", dim: "#b3bac6", edge: "#78818f", frame: "#3d4551", group: "#262c34", open: "rgba(255,255,255,.03)", border: "rgba(255,255,255,.16)", chip: "#1b2026", accent: "#6ea2ff", hit: "#ffc74a" },
+  dark: { bg: "#15181d", fg: "#eef1f5", dim: "#c8ced8", edge: "#78818f", frame: "#3d4551", group: "#262c34", open: "rgba(255,255,255,.03)", border: "rgba(255,255,255,.16)", chip: "#1b2026", accent: "#6ea2ff", hit: "#ffc74a" },
 };
 const LETTER = 6.7, CHIP = 17, MOST_CHIPS = 6, LAYER = 40, GROUP = 46;
 
@@ -42,11 +42,14 @@ class Painter {
     this.canvas.dataset.view = [x, y, z].map(n => Number(n.toPrecision(6))).join(" ");
     this.canvas.dataset.boxes = this.drawn;
   }
-  colour(l) {
-    const dark = this.look === "dark" ? 1 : 0;
-    if (this.paint < 0) return this.m.d.families[this.m.type(l).family][1 + dark];
-    const paint = this.m.paints[this.paint], i = paint.at.get(l);
-    return i === undefined ? this.k.group : paint.pairs[paint.colours[i]][dark];
+  // The fill of a box or chip, and the ink on it where the usual ones are not legible.
+  colours(e) {
+    const dark = this.look === "dark" ? 1 : 0, group = this.m.isGroup(e);
+    if (this.paint < 0) return [group ? this.k.group : this.m.d.families[this.m.type(e).family][1 + dark]];
+    const paint = this.m.paints[this.paint], i = group ? this.mostOf(e) : paint.at.get(e);
+    if (i === undefined) return [this.k.group];
+    const pair = paint.pairs[paint.colours[i]];
+    return [pair[dark], pair[2 + dark]];
   }
   rows(size, y) {
     // The first and last row in view, and how many to pass over where rows are thinner than a pixel.
@@ -139,7 +142,8 @@ class Painter {
     this.seen.push([e, x, y + own.height / 2]);
     const hit = this.marks.hits.has(e), chosen = e === this.marks.box;
     c.globalAlpha = this.alpha(e);
-    c.fillStyle = group ? this.groupColour(e) : this.colour(e);
+    const [fill, ink] = this.colours(e);
+    c.fillStyle = fill;
     if (high < 5) {
       c.fillRect(left, top, Math.max(w, 1), Math.max(high, 1));
       if (chosen || hit) { c.fillStyle = chosen ? k.accent : k.hit; c.fillRect(left - 3, top - 2, Math.max(w, 1) + 6, Math.max(high, 1) + 4); }
@@ -161,11 +165,11 @@ class Painter {
     }
     if (z > 0.42) {
       c.textAlign = "center";
-      c.fillStyle = k.fg;
+      c.fillStyle = ink || k.fg;
       this.font(600, 12.5);
       this.text((group ? "▸ " : "") + m.title(e), this.sx(x), top + 17 * z, w - 6 * z);
       if (z > 0.55) {
-        c.fillStyle = k.dim;
+        c.fillStyle = ink || k.dim;
         this.font(400, 10.5);
         this.text(m.detail(e), this.sx(x), top + 31 * z, w - 6 * z);
       }
@@ -188,39 +192,38 @@ class Painter {
     c.textAlign = "center";
     for (let i = 0; i < n + more; i++) {
       const at = top + CHIP * i;
-      c.fillStyle = this.paint < 0 || i === n ? k.chip : this.colour(list[i]);
+      const [fill, ink] = this.paint < 0 || i === n ? [k.chip] : this.colours(list[i]);
+      c.fillStyle = fill;
       c.strokeStyle = list[i] === this.marks.chosen && i < n ? k.accent : k.frame;
       c.beginPath();
       c.roundRect(this.sx(x), this.sy(at + 1), w * z, (CHIP - 2) * z, 7 * z);
       c.fill();
       c.stroke();
       if (z > 0.6) {
-        c.fillStyle = k.dim;
+        c.fillStyle = ink || k.dim;
         this.font(400, 9.5);
         this.text(i < n ? this.m.chipText.get(list[i]).replaceAll(",", "×") : "+" + (list.length - n), this.sx(x + w / 2), this.sy(at + 12), (w - 4) * z);
       }
     }
   }
-  groupColour(e) {
-    if (this.paint < 0) return this.k.group;
-    // As the layer inside that stands out most.
+  // Which value a closed group is painted by: that of the layer inside that stands out most.
+  mostOf(e) {
     const key = this.paint + " " + e;
     this.most ||= new Map();
     if (!this.most.has(key)) {
       const paint = this.m.paints[this.paint];
-      let best = -1;
+      let best;
       const stack = [e];
       while (stack.length) {
         const at = stack.pop();
         if (this.m.isGroup(at)) { stack.push(...this.m.group(at).children); if (!this.m.owner.has(at)) continue; }
         const i = paint.at.get(this.m.owner.get(at) ?? at);
         // Of words, what says most has the first colour.
-        if (i !== undefined && (best < 0 || (paint.kind === "number" ? paint.values[i] > paint.values[best] : paint.colours[i] < paint.colours[best]))) best = i;
+        if (i !== undefined && (best === undefined || (paint.kind === "number" ? paint.values[i] > paint.values[best] : paint.colours[i] < paint.colours[best]))) best = i;
       }
       this.most.set(key, best);
     }
-    const i = this.most.get(key), paint = this.m.paints[this.paint];
-    return i < 0 ? this.k.group : paint.pairs[paint.colours[i]][this.look === "dark" ? 1 : 0];
+    return this.most.get(key);
   }
   edges(e, g, geo, size, x, y, from, to) {
     const c = this.c, k = this.k, total = this.m.parent.length;
