@@ -1,8 +1,8 @@
 """The command line: ``vinoir VERB MODEL``.
 
-Data goes to standard output, messages to standard error. Exit codes: 0 well, 1 findings or
-differences, 2 wrong usage, 3 what cannot be read or written, 4 unsupported, 5 numbers differ,
-70 our own bug, 130 stopped by Ctrl-C.
+Data goes to standard output, messages to standard error. Exit codes: 0 well, 1 findings,
+differences, or a model that is wrong in itself, 2 wrong usage, 3 what cannot be read or written,
+4 unsupported, 5 numbers differ, 70 our own bug, 130 stopped by Ctrl-C.
 A verb's module is imported when the verb is called.
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...schemas import Array, UsageError
+from ...schemas import Array, UnreadableError, UsageError
 from ...schemas.packing import plain_texts
 from .archive import load_arrays, savable, saved_names
 
@@ -27,7 +27,7 @@ def expected_arrays(texts: Sequence[str], names: Sequence[str]) -> dict[str, Arr
         try:
             content = load_arrays(path)
         except OSError as error:
-            raise UsageError(f"--expect {path}: {error.strerror}") from None
+            raise UnreadableError(f"--expect {path}: {error.strerror}") from None
         if isinstance(content, dict):
             if name is not None:
                 if archived_name := next((k for k in content if archived.get(k) == name), None):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...layers.budget import budget
-from ...schemas import Array, UsageError
+from ...schemas import Array, UnreadableError, UsageError
 from ...schemas.numbers import random_of
 from ..document import Layer, Model, by_input, named_inputs
 from ..execution import fill, is_filling
@@ -55,12 +55,14 @@ def load(path: str, parameter: Layer, names: Sequence[str]) -> Array:
             return _image(path, parameter)
         content = load_arrays(path)
     except FileNotFoundError:
-        raise UsageError(
+        raise UnreadableError(
             f'{path} is not there (input "{names[0]}")',
             hint="give a .npy or .npz file, an image, random, zeros or ones, or random:1,3,64,64",
         ) from None
     except OSError as error:
-        raise UsageError(f'{path} cannot be read (input "{names[0]}"): {error.strerror}') from None
+        raise UnreadableError(
+            f'{path} cannot be read (input "{names[0]}"): {error.strerror}'
+        ) from None
     array = array_of_names(content, names)
     if array is None:
         raise UsageError(

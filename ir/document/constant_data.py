@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from ...schemas import ElementType, IRError
+from ...schemas import ElementType, IRError, UnreadableError
 from ...schemas.packing import needed
 from .parts import whole
 
@@ -15,9 +15,9 @@ Layer: TypeAlias = Any
 Model: TypeAlias = Any
 
 
-def no_bin(offset: int, size: int, sought: str | None) -> IRError:
+def no_bin(offset: int, size: int, sought: str | None) -> UnreadableError:
     """The error of a constant in a model without weights, which were sought somewhere or not."""
-    return IRError(
+    return UnreadableError(
         f"bytes {offset} to {offset + size} are needed, but there is no .bin",
         hint=f"looked for {sought}" if sought else bin_hint(sought),
     )

@@ -32,7 +32,7 @@ def fill(parameter: Layer, text: str, rng: np.random.Generator) -> Array:
     (tensor,) = parameter.op.infer()
     word, colon, sizes = text.partition(":")
     asked = Shape.parse(sizes) if colon else Shape.UNKNOWN
-    shape = filled(tensor.shape.merge(asked), parameter)
+    shape = filled(fitted(tensor.shape, asked, parameter.name, f"asked are {sizes}"), parameter)
     if tensor.type.is_dynamic:
         raise UsageError(
             f'input "{parameter.name}" has no element type, an array is needed',
@@ -54,6 +54,17 @@ def fill(parameter: Layer, text: str, rng: np.random.Generator) -> Array:
             rng.standard_normal(count) if tensor.type.is_real else rng.integers(0, end, count)
         )
     return made
+
+
+def fitted(shape: Shape, given: Shape, name: str, told: str) -> Shape:
+    """What is known of an input's shape, and of the one given for it; told where these differ."""
+    try:
+        return shape.merge(given)
+    except IRError:
+        raise UsageError(
+            f'input "{name}" has the shape {shape}, {told}',
+            hint="ir.infer(model, shapes) tells whether the model takes another",
+        ) from None
 
 
 def filled(shape: Shape, parameter: Layer) -> tuple[int, ...]:

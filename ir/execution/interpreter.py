@@ -31,7 +31,7 @@ from ...layers.memory import run_within_memory
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, IRError, Shape, Tensor, UnsupportedError, UsageError
 from ...schemas.errors import MISTAKES
-from ...schemas.printing import Table, printable_name
+from ...schemas.printing import Table, counted, printable_name
 from ..document import (
     Graph,
     Layer,
@@ -55,6 +55,7 @@ from ..inference import (
 from ..opening import ModelLike, opened
 from .bodies import run_bodies
 from .decompression import halves, made_of_constants
+from .filling import fitted
 from .variables import State, Variables, how_to_convert, keep, own_copies
 
 #: Arrays for the inputs: by name or index, or in order.
@@ -465,7 +466,7 @@ def refuse_unknown(order: Sequence[Layer]) -> None:
         listed = ", ".join(f'{x.id} "{x.name}" ({x.type} {x.version})' for x in unknown[:20])
         more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
         raise UnsupportedError(
-            f"{len(unknown)} layers cannot be run: {listed}{more}",
+            f"{counted(len(unknown), 'layer')} cannot be run: {listed}{more}",
             hint="an operation of your own is a class; see samples/own_operation.py",
         )
 
@@ -544,13 +545,7 @@ def _checked(parameter: Layer, name: str, value: Any, graph: Graph) -> Array:
             raise UsageError(
                 f'input "{name}" is {wanted.type}, what is given is not: {error}'
             ) from None
-    try:
-        wanted.shape.merge(Shape(array.shape))
-    except IRError:
-        raise UsageError(
-            f'input "{name}" has the shape {wanted.shape}, the array {array.shape}',
-            hint="ir.infer(model, shapes) tells whether the model takes another",
-        ) from None
+    fitted(wanted.shape, Shape(array.shape), name, f"the array {array.shape}")
     return array
 
 

@@ -17,7 +17,7 @@ from typing import IO, Any, Protocol, Self
 
 import numpy as np
 
-from ...schemas import Array, IRError, UsageError, Where
+from ...schemas import Array, IRError, UnreadableError, UsageError, Where
 from ...schemas.printing import json_value
 from ..engine import core_count
 from ..optional import optional
@@ -56,7 +56,7 @@ def load(path: str, name: str) -> Array:
     try:
         content = read_arrays(path, f"{path} is no image, and", name)
     except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", Where(path)) from None
+        raise UnreadableError(f"cannot be read: {error.strerror}", Where(path)) from None
     array = array_of_names(content, [name])
     if array is None:
         raise UsageError(

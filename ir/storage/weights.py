@@ -18,7 +18,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schemas import IRError, UnreadableError, UsageError, Where
+from ...schemas import UnreadableError, UsageError, Where
 from ...schemas.packing import Buffer
 
 Path: TypeAlias = "str | PathLike[str]"
@@ -112,7 +112,7 @@ class Weights:
             what = f"{needed}, {name} is a Git LFS pointer of {self.size} bytes"
             raise UnreadableError(what, hint=LFS_HINT)
         missing = end - max(offset, self.size)
-        raise IRError(f"{needed}, {name} has {self.size}: {missing} are missing")
+        raise UnreadableError(f"{needed}, {name} has {self.size}: {missing} are missing")
 
     def refuse_changed(self) -> None:
         """Refuse bytes of a file that another program has written to since it was mapped.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....schemas import ElementType, IRError, UsageError
+from ....schemas import ElementType, IRError, UnreadableError, UsageError
 from ...document import Info, whole
 from .document import read_precision
 from .layer import real
@@ -83,7 +83,7 @@ class Preprocess:
 
     def _image(self, scene: Scene) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
         if scene.weights is None:
-            raise IRError("the mean image is in the .bin, and there is no .bin")
+            raise UnreadableError("the mean image is in the .bin, and there is no .bin")
         height, width = self.dims[-2:]
         planes = [
             scene.weights.view(offset, size)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from ....layers.budget import within
 from ....layers.leftovers import tidy
 from ....layers.memory import without_collection
-from ....schemas import IRError, Tensor, UsageError
+from ....schemas import IRError, Tensor, UnreadableError, UsageError
 from ....schemas.numbers import at_least
-from ....schemas.printing import Table
+from ....schemas.printing import Table, counted
 from ...document import SINKS, Graph, Layer, Model, listed
 from ...faces import door
 from ...files import compose
@@ -53,8 +53,9 @@ class Simplified(NamedTuple):
     def __repr__(self) -> str:
         certified = "" if self.certificate is None else ", certified"
         return (
-            f"<simplified: {len(self.rewrites)} rewrites by {len(self.rules)} rules, "
-            f"{self.layers_before} layers, now {self.layers_after}{certified}>"
+            f"<simplified: {counted(len(self.rewrites), 'rewrite')} by "
+            f"{counted(len(self.rules), 'rule')}, "
+            f"{counted(self.layers_before, 'layer')}, now {self.layers_after}{certified}>"
         )
 
     def _repr_html_(self) -> str:
@@ -132,7 +133,7 @@ def rewrite(
     """
     bare = next((x for x in model.everywhere() if x.is_constant and not x.has_value), None)
     if bare is not None:
-        raise IRError(
+        raise UnreadableError(
             "its bytes are needed, but there is no .bin", bare.where, "read it with its weights"
         )
     rewrites: list[Rewrite] = []
