@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import inspect
 import itertools
+import json
 import os
 import shutil
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_folder import Call, caller, network
+from cli_folder import Call, caller, exported, network
 from vinoir import ir
 from vinoir.ir.fleet import select
 from vinoir.ir.fleet.folders import files_in, files_like
@@ -279,3 +280,69 @@ def test_what_is_for_one_model_is_refused_for_many(
     assert (code, out) == (2, "")
     assert says in err
     assert not Path("small.xml").exists()
+
+
+@pytest.mark.parametrize(
+    "verb", ["check", "infer", "show", "run", "simplify --dry-run", "bench --runs 1"]
+)
+def test_a_folder_of_several_models_is_as_many_models(verb: str, folder: Path, call: Call) -> None:
+    name, *more = verb.split()
+    for place in ("one/a", "several/a", "several/b", "nested/b/a", "nested/c/a"):
+        ir.write(network(), folder / f"{place}.xml")
+    for given in ("several", "several/", "nested", "several/*.xml", "one/*.xml"):
+        code, out, err = call(name, given, *more, "--json")
+        assert code == 0, err
+        found = json.loads(out)["reports"] if name == "check" else out.splitlines()
+        assert len(found) == len(select([given])), given
+    code, out, _ = call(name, "one", *more, "--json")
+    assert (code, json.loads(out).get("verb")) == (0, name)
+    Path("empty").mkdir()
+    code, _, err = call(name, "empty", *more)
+    assert (code, err) == (2, "error: empty is a folder without .xml files\n")
+
+
+def test_a_folder_of_onnx_models_is_imported(folder: Path, call: Call) -> None:
+    pytest.importorskip("onnx")
+    Path("some").mkdir()
+    exported(Path("some/one.onnx"))
+    code, out, err = call("import", "some", "--dry-run")
+    assert (code, len(out.splitlines())) == (0, 1), err
+    shutil.copy("some/one.onnx", "some/two.onnx")
+    code, out, err = call("import", "some", "-o", "made")
+    assert (code, len(out.splitlines())) == (0, 2), err
+    assert sorted(os.listdir("made")) == ["one.bin", "one.xml", "two.bin", "two.xml"]
+
+
+def test_findings_are_told_in_the_same_form_whoever_finds_the_files(
+    folder: Path, call: Call
+) -> None:
+    for name in ("some/a.xml", "some/b.xml"):
+        ir.write(network(), folder / name)
+    text = Path("some/b.xml").read_text("utf-8").replace('kernel="2, 2"', 'kernal="2, 2"')
+    Path("some/b.xml").write_text(text, "utf-8")
+    ways = (["some"], ["some/*.xml"], sorted(glob.glob("some/*.xml")))
+    said = [call("check", *words) for words in ways]
+    assert said[0] == said[1] == said[2]
+    assert (said[0][0], said[0][1].count("IR402")) == (1, 1)
+
+
+@pytest.mark.parametrize("form", ["text", "sarif", "github"])
+def test_a_form_that_many_are_not_told_in_is_refused(form: str, folder: Path, call: Call) -> None:
+    code, out, err = call("check", "model.xml", "--jobs", "1", "--format", form)
+    assert (code, out) == (2, "")
+    assert f"--format {form} is for one process: many print JSON" in err
+    for words in ([], ["--json"], ["--format", "json"]):
+        code, out, _ = call("check", "model.xml", "--jobs", "1", *words)
+        assert (code, json.loads(out)["verb"]) == (0, "check")
+
+
+def test_exit_codes_are_counted_in_the_end(folder: Path, call: Call) -> None:
+    text = Path("model.xml").read_text("utf-8").replace('kernel="2, 2"', 'kernal="2, 2"')
+    for name in ("a.xml", "b.xml"):
+        (folder / name).write_text(text, "utf-8")
+    words = ["check", "a.xml", "b.xml", "model.xml", "--jobs", "1"]
+    code, _, err = call(*words)
+    assert code == 1
+    assert "3 models: 3 done (2 with exit code 1), " in err
+    assert "3 models: 2 refused, 1 done, " in call("infer", *words[1:])[2]
+    assert "1 model: 1 done, " in call("check", "model.xml", "--jobs", "1")[2]

@@ -97,7 +97,9 @@ def check_command(
         raise UsageError(f"{named} is where --fix writes to", hint="add --fix")
     if mend:
         if len(paths) != 1:
-            raise UsageError(f"--fix mends one model, these are {len(paths)}")
+            raise UsageError(
+                f"--fix mends one model, these are {len(paths)}", hint="--jobs 2 mends them all"
+            )
         if output is None and not in_place:
             raise UsageError("--fix needs -o OUTPUT or --in-place")
         source = Source(paths[0], weights, lenient=True)

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from ..fleet import (
     Sweep,
     Targets,
     files_of,
-    is_pattern,
+    is_many,
     read_shard,
     select,
     targets_of,
@@ -104,7 +105,7 @@ def over_many(command: click.Command, suffix: str = ".xml") -> click.Command:
         }
         given: tuple[str, ...] = values.pop(models)
         asked = [*fleet.values(), *(limits[name] for name in limits if name not in own_limits)]
-        is_one = (several or len(given) == 1) and not any(map(is_pattern, given))
+        is_one = several or (len(given) == 1 and not is_many(given[0], suffix))
         if is_one and all(each is None for each in asked):
             return one(**values, **{models: given if several else given[0]})
         if is_one and not several and all(each is None for each in fleet.values()):
@@ -170,7 +171,8 @@ def _over_many(
         if values.get(name) not in (None, False, ()):
             word = name.replace("_", "-")
             raise UsageError(f"--{word} is for one model, with many it cannot be given")
-    if values.get("format_") not in (None, "text", "json"):
+    given_format = click.get_current_context().get_parameter_source("format_")
+    if given_format is click.core.ParameterSource.COMMANDLINE and values["format_"] != "json":
         raise UsageError(f"--format {values['format_']} is for one process: many print JSON")
     if STDIN in given:
         raise UsageError(
@@ -264,6 +266,8 @@ class Watch:
         self.began = self.looked = time.monotonic()
         self.done = 0
         self.failed: list[str] = []
+        #: Exit codes of those that were done, but for 0.
+        self.codes = Counter[int]()
         self.is_shown = sys.stderr.isatty()
 
     def add(self, line: Mapping[str, Any]) -> None:
@@ -271,6 +275,8 @@ class Watch:
         self.done += 1
         if line["state"] != "done":
             self.failed.append(f"{line['model']}: {line['state']}: {line['error']}")
+        elif line["code"]:
+            self.codes[line["code"]] += 1
         if self.is_shown:
             self._wipe()
         click.echo(json.dumps(line).replace("\x7f", "\\u007f"))
@@ -298,7 +304,13 @@ class Watch:
             note(line)
         if len(self.failed) > NAMED:
             note(f"and {len(self.failed) - NAMED} more")
-        counts = ", ".join(f"{count} {state}" for state, count in self.sweep.states.items())
+        told = {state: f"{count} {state}" for state, count in self.sweep.states.items()}
+        if self.codes:
+            listed = (
+                f"{count} with exit code {code}" for code, count in sorted(self.codes.items())
+            )
+            told["done"] += f" ({', '.join(listed)})"
+        counts = ", ".join(told.values())
         known = f"; {self.sweep.known} the journal has" if self.sweep.known else ""
         note(
             f"{counted(self.done, 'model')}{': ' + counts if counts else ''}, "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .samples import is_image as is_image
     from .samples import load_image as load_image
     from .selection import folder_files as folder_files
-    from .selection import is_pattern as is_pattern
+    from .selection import is_many as is_many
     from .selection import read_shard as read_shard
     from .selection import select as select
     from .sweeping import Sweep as Sweep
@@ -38,7 +38,7 @@ face(
         "outcomes": "Outcome State",
         "predictor": "Predictor",
         "samples": "as_input files_of is_image load_image",
-        "selection": "folder_files is_pattern read_shard select",
+        "selection": "folder_files is_many read_shard select",
         "sweeping": "Sweep sweep",
         "targets": "Targets targets_of",
     },

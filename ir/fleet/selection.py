@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from os import PathLike
+from pathlib import Path
 
 from ...schemas import UsageError
 from ..storage import is_url, list_urls, urls_in
@@ -21,6 +22,17 @@ def is_pattern(name: str) -> bool:
         # A question mark begins the query of an address.
         return "*" in name or "[" in name
     return any(sign in name for sign in _MAGIC) and not os.path.lexists(name)
+
+
+def is_many(name: str, suffix: str = ".xml") -> bool:
+    """Whether a name stands for models: a pattern, or a folder that is not that of a single IR."""
+    if is_pattern(name):
+        return True
+    if is_url(name):
+        return name.endswith("/")
+    if not os.path.isdir(name):
+        return False
+    return suffix != ".xml" or len(list(Path(name).glob("*.xml"))) != 1
 
 
 def select(models: Iterable[str | PathLike[str]], suffix: str = ".xml") -> list[str]:
