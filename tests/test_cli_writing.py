@@ -134,3 +134,30 @@ def test_in_place_where_only_the_document_is_a_link(name: str, folder: Path, cal
     assert Path("model.bin").read_bytes() == held
     assert ir.check(name).ok
     assert {str(x.element_type) for x in ir.read(name).constants if x.value.size > 9} == {"f16"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "copy model.xml", "edit model.xml --do op=rename --do any=image --do to=x",
+        "infer model.xml", "simplify model.xml", "compress model.xml",
+        "convert model.xml --target 2022.1", "extract model.xml --to relu1",
+        "merge model.xml model.xml", "check model.xml --fix", "import model.onnx",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["made", "made.onnx", "made.xml.new", "made.bin"])
+def test_a_model_is_written_under_the_name_of_one(
+    words: str, name: str, folder: Path, call: Call
+) -> None:
+    Path("model.onnx").touch()
+    before = sorted(os.listdir())
+    code, _, err = call(*words.split(), "-o", name, "--force")
+    assert code == 2
+    assert f"error: {name} does not end in .xml, by which a model is known" in err
+    assert f"hint: give -o {Path(name).with_suffix('.xml')}" in err
+    assert sorted(os.listdir()) == before
+
+
+def test_the_ending_of_a_model_may_be_of_capitals(folder: Path, call: Call) -> None:
+    assert call("copy", "model.xml", "-o", "MADE.XML")[0] == 0
+    assert ir.read("MADE.XML").layers

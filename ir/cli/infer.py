@@ -14,6 +14,7 @@ from ..inference import Inferred, infer
 from ..surgery import LISTS, inferred_bodies, reshape, same_declaration
 from .fleet import over_many
 from .options import (
+    SHAPED,
     Source,
     Target,
     force_option,
@@ -65,7 +66,7 @@ def infer_command(
         target = target_of(source, output, force=force, in_place=in_place)
     found = source.read()
     lacks_weights(source, found)
-    shapes = pairs(inputs)
+    shapes = pairs(inputs, SHAPED)
     try:
         inferred = infer(found, shapes, max_memory=max_memory, max_seconds=max_seconds)
     except IRError as error:

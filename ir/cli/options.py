@@ -214,12 +214,14 @@ def _sourced(function: Callable[..., Any], *, required: bool) -> Callable[..., A
     return argument(weights_option(lenient_option(sourced)))
 
 
+#: How a new shape is given for an input.
+SHAPED = "NAME=SHAPE"
 shapes_option = click.option(
     "--input",
     "-i",
     "inputs",
     multiple=True,
-    metavar="NAME=SHAPE",
+    metavar=SHAPED,
     shell_complete=before_value(input_names),
     help="A new shape for an input: 1,3,H,W or 1..8,?,... ; names stand for unknown sizes.",
 )
@@ -253,18 +255,18 @@ onnx_option = click.option(
 )
 
 
-def split(text: str) -> tuple[str, str]:
+def split(text: str, form: str = "NAME=VALUE") -> tuple[str, str]:
     """A name and what is given for it."""
     name, sign, value = text.rpartition("=")
     if not sign or not name:
-        raise UsageError(f'"{text}" is not NAME=VALUE')
+        raise UsageError(f'"{text}" is not {form}')
     return name, value
 
 
-def pairs(texts: Sequence[str]) -> dict[str, str]:
+def pairs(texts: Sequence[str], form: str = "NAME=VALUE") -> dict[str, str]:
     """Names and what is given for them; a name that is given twice is refused."""
     found: dict[str, str] = {}
-    for name, value in map(split, texts):
+    for name, value in (split(text, form) for text in texts):
         if name in found:
             raise UsageError(f'"{name}" is given twice: {found[name]} and {value}')
         found[name] = value
@@ -422,6 +424,11 @@ def target_of(
 
     if os.path.isdir(output) or output.endswith(("/", os.sep)):
         raise UsageError(f"{output} is a folder", hint="give the name of an .xml in it")
+    if not output.lower().endswith(".xml"):
+        raise UsageError(
+            f"{output} does not end in .xml, by which a model is known",
+            hint=f"give -o {Path(output).with_suffix('.xml')}",
+        )
     refuse_present(force, output)
     refuse_present(force, Path(output).with_suffix(".bin"))
     return Target(output)

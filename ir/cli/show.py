@@ -30,6 +30,7 @@ from .fleet import over_many
 from .naming import tensor_names
 from .older import print_remarks
 from .options import (
+    SHAPED,
     Source,
     format_option,
     lacks_weights,
@@ -107,7 +108,7 @@ def show_command(
 
         # A model is looked at though a layer of it is wrong.
         with suppress(IRError) if not inputs else nullcontext():
-            inferred = reshape(found, pairs(inputs) or None)
+            inferred = reshape(found, pairs(inputs, SHAPED) or None)
     if layer is not None:
         from ..surgery import layer_at
 

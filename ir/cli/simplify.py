@@ -10,6 +10,7 @@ from ..surgery import Simplified, simplify
 from .fleet import over_many
 from .operate import Destination, operation_options
 from .options import (
+    SHAPED,
     Source,
     format_option,
     limit_options,
@@ -64,7 +65,7 @@ def simplify_command(
     target = destination.of(source)
     new, done = simplify(
         source.read(),
-        pairs(inputs),
+        pairs(inputs, SHAPED),
         only=only,
         skip=skip,
         certify=certify,
