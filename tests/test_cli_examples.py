@@ -113,7 +113,7 @@ DOCUMENTS = [
     "compress model.xml -o c.xml", "convert old.xml -o new.xml", "convert old.xml --dry-run",
     "convert model.xml --target 2022.1 --dry-run", "weights list model.xml",
     "import model.onnx --dry-run", "import model.onnx -o i.xml", "ops", "ops MaxPool",
-    "ops --onnx", "ops --older",
+    "ops --onnx", "ops --older", "edit --list", "edit insert --list", "edit model.xml --list",
 ]  # fmt: skip
 
 

@@ -391,7 +391,6 @@ def test_that_there_is_no_memory_is_no_bug(
         (["draw", "good.xml", "-o", "a.svg", "--around", "relu1", "--hops", "0"], 0,
          "drew 1 layer into"),
         (["edit", "insrt", "--list"], 2, "did you mean insert?"),
-        (["edit", "--list", "--json"], 2, "--schema prints the edits as JSON"),
         (["copy", "good.xml"], 2, "hint: give -o MODEL.xml or --in-place\n"),
         (["merge", "good.xml"], 2, "hint: give -o MODEL.xml or --dry-run\n"),
         (["compress", "good.xml"], 2, "hint: give -o MODEL.xml, --in-place or --dry-run\n"),

@@ -198,6 +198,28 @@ def test_text_for_git_is_the_same_with_and_without_weights(
     assert "conv0 = Convolution" in whole
 
 
+def test_text_for_git_spells_types_and_shapes_as_every_verb(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = ir.Builder("kinds")
+    for number, (kind, shape) in enumerate([
+        ("f32", "2,?"), ("bf16", "?"), ("boolean", ""), ("i64", "3"), ("u4", "2,2"),
+    ]):  # fmt: skip
+        x = net.parameter(f"x{number}", kind, shape)
+        net.result(net.add("Convert", "opset1", [x], destination_type="f32"), name=f"y{number}")
+    ir.write(net.model(), tmp_path / "a.xml")
+    assert command("infer", tmp_path / "a.xml", "--json") == 0
+    ports = json.loads(capsys.readouterr().out)["ports"]
+    assert command("diff", "--textconv", tmp_path / "a.xml") == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if " = " in line]
+    assert len(lines) == 15
+    made = dict(line.rsplit(" -> ", 1) for line in lines if " -> " in line)
+    assert [name.split(" = ")[0] for name in made] == [port["name"] for port in ports]
+    assert list(made.values()) == [port["declared"] for port in ports]
+    for line in lines:
+        assert ("->" in line) is ("= Result" not in line)
+
+
 @pytest.mark.parametrize(
     "text",
     [

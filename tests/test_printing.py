@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.checking.reports import to_github, to_sarif
@@ -149,3 +150,50 @@ def test_sarif_is_ascii_and_holds_no_link() -> None:
         assert result["message"]["text"].isprintable()
         assert "](" not in result["message"]["text"].replace("\\](", "")
         json.dumps(result)
+
+
+def test_one_of_something_is_told_as_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    net = ir.Builder("one")
+    x = net.parameter("x", "f32", "2")
+    net.result(net.add("ReLU", "opset1", [x], name="relu"), name="y")
+    model = net.model()
+    ir.write(model, "one.xml")
+    custom = Path("one.xml").read_text("utf-8").replace('type="ReLU"', 'type="Odd"')
+    Path("odd.xml").write_text(custom, "utf-8")
+    alone = ir.Builder("alone")
+    alone.parameter("x", "f32", "2")
+    program = ir.compile(model, threads=1)
+    program([np.zeros(2, "f4")])
+    simplified, report = ir.simplify(model)
+    told = [
+        repr(alone.model()), repr(ir.infer(alone.model())), repr(ir.Predictor("one.xml")),
+        *(each._repr_html_() for each in (program, alone.model(), simplified.inputs, report)),
+        repr(report), ir.diff(model, ir.read("odd.xml"))._repr_html_(),
+    ]  # fmt: skip
+    with pytest.raises(IRError) as caught:
+        ir.draw(model).paint("v", {"elsewhere": 1.0})
+    told.append(str(caught.value))
+    for words in ("run odd.xml", "convert odd.xml --target 2022.1 --dry-run", "show one.xml"):
+        with pytest.raises(SystemExit):
+            main(words.split())
+        told.append("".join(capsys.readouterr()))
+    assert "1 layer cannot be run" in "".join(told)
+    for text in told:
+        assert not re.search(r"\b1 (?!is|was|has|less|axis)[a-z]+s\b", text), text
+
+
+@pytest.mark.parametrize("verb", ["infer", "show", "simplify --dry-run", "run", "bench"])
+def test_the_form_of_an_input_is_that_of_the_help(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.xml").write_text(document("x"), "utf-8")
+    with pytest.raises(SystemExit):
+        main([verb.split()[0], "--help"])
+    (form,) = re.findall(r"-i, --input (\S+)", capsys.readouterr().out)
+    with pytest.raises(SystemExit) as left:
+        main([*verb.split(), str(tmp_path / "m.xml"), "--input", "4,1,16,16"])
+    assert left.value.code == 2
+    assert f'"4,1,16,16" is not {form}' in capsys.readouterr().err

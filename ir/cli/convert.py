@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ...schemas import UnsupportedError, UsageError
+from ...schemas.printing import counted
 from ..document import Model
 from ..surgery import Surgery, convert
 from .older import print_remarks, refusal
@@ -82,7 +83,7 @@ def upgraded(model: Model, place: Target, format_: str) -> None:
         print_json("convert", rows)
     elif origin.remarks:
         print_remarks(origin)
-    what = f"{len(model)} layers, from IR version {origin.version}"
+    what = f"{counted(len(model), 'layer')}, from IR version {origin.version}"
     wrote = "nothing written" if place.path is None else f"wrote {place.path}"
     note(f"{wrote}: {what}")
 
@@ -93,5 +94,5 @@ def refuse(report: Surgery, format_: str) -> None:
         print_json("convert", {**report.to_json(), "written": None})
     else:
         print_refusals(report)
-    note(f"{len(report.refusals)} layers cannot be converted; nothing written")
+    note(f"{counted(len(report.refusals), 'layer')} cannot be converted; nothing written")
     raise SystemExit(UnsupportedError.exit_code)

@@ -9,7 +9,7 @@ import click
 
 from ...schemas import IRError, UsageError
 from ..comparing import Differences, diff, flattened, review_lines
-from ..display import draw, operation_name
+from ..display import draw, operation_name, shape_text
 from ..document import Graph, Info, Model
 from ..files import find_pair, loads, read_pair
 from .options import (
@@ -129,9 +129,10 @@ def graph_lines(graph: Graph, indent: str) -> Iterator[str]:
             else source[0].name + (f":{source[1]}" if len(source[0].outputs) > 1 else "")
             for source in graph.sources(layer)
         ]  # fmt: skip
-        ports = [f"{port.precision}{list(port.dims)}" for port in layer.outputs]
+        ports = [f"{port.type}{shape_text(port.tensor.shape)}" for port in layer.outputs]
         fed = f" ({', '.join(sources)})" if sources else ""
-        yield f"{indent}{layer.name} = {operation_name(layer)}{fed} -> {' '.join(ports)}"
+        gives = f" -> {' '.join(ports)}" if ports else ""
+        yield f"{indent}{layer.name} = {operation_name(layer)}{fed}{gives}"
         inner = f"{indent}    "
         for name, text in layer.data.items():
             # Of an older version git hands over the .xml alone: nothing is said of the .bin.

@@ -472,6 +472,22 @@ class OperationRow(Part):
     attributes: list[AttributeRow]
 
 
+class EditField(Part):
+    """A field of an edit."""
+
+    name: str
+    needed: bool
+    what: str | None
+
+
+class EditRow(Part):
+    """What an edit does, and what it is given."""
+
+    op: str
+    what: str
+    fields: list[EditField]
+
+
 class OperatorRow(Part):
     """An ONNX operator, in some of its versions."""
 

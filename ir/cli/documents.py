@@ -18,6 +18,7 @@ from .document_rows import (
     ConstantRow,
     Counts,
     DifferenceRow,
+    EditRow,
     End,
     Expected,
     FileReport,
@@ -198,6 +199,12 @@ class Operation(Document):
     origin: OlderForm | None = None
 
 
+class EditList(Document):
+    """``edit [NAME] --list``."""
+
+    edits: list[EditRow]
+
+
 class Import(Document):
     """``import MODEL.onnx``."""
 
@@ -336,7 +343,7 @@ DOCUMENTS: dict[str, Any] = {
     "diff": Diff,
     "compare": Compare,
     "reduce": Reduce,
-    "edit": Operation,
+    "edit": Operation | EditList,
     "extract": Operation,
     "merge": Operation,
     "compress": Operation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -32,7 +32,7 @@ from .options import (
     stdin_bytes,
     verb,
 )
-from .output import print_table, say, say_json
+from .output import print_json, print_table, say, say_json
 
 
 @verb(
@@ -133,12 +133,16 @@ def edit_command(
         say_json(edit_schema())
         return
     if listing:
+        one = None if source is None else source.path
+        if one is not None and one not in EDITS and Path(one).exists():
+            one = None  # the model that is to be edited
+        rows = [edit_row(name) for name in (EDITS if one is None else [one])]
         if format_ == "json":
-            raise UsageError("--list is for reading", hint="--schema prints the edits as JSON")
-        if source is None or (source.path not in EDITS and Path(source.path).exists()):
-            print_edits()
+            print_json("edit", {"edits": rows})
+        elif one is None:
+            print_edits(rows)
         else:
-            print_edit(source.path)
+            print_edit(rows[0])
         return
     if source is None:
         raise UsageError("no model is given", hint="vinoir edit MODEL --patch edits.json")
@@ -207,32 +211,37 @@ def _value(text: str, kind: type[BaseModel] | None, key: str) -> Any:
     return text if only_text and not isinstance(value, (str, type(None))) else value
 
 
-def print_edits() -> None:
-    """Every edit, what it does, and its fields."""
-    rows = []
-    for name, kind in EDITS.items():
-        fields = [
-            f"{field.alias or key}{'' if field.is_required() else '?'}"
-            for key, field in kind.model_fields.items()
-            if key not in ("op", "body")
-        ]
-        rows.append([name, (kind.__doc__ or "").partition("\n")[0], ", ".join(fields)])
-    print_table("", ["op", "what", "fields (?: may be left out)"], rows)
-
-
-def print_edit(name: str) -> None:
-    """What one edit does, each of its fields, and how it is begun."""
+def edit_row(name: str) -> dict[str, Any]:
+    """What one edit does, and each of its fields."""
     kind = EDITS.get(name)
     if kind is None:
         hint = meant(name, EDITS) or "without a name it lists all"
         raise UsageError(f'no edit is named "{name}"', hint=hint)
-    say((kind.__doc__ or "").partition("\n")[0])
-    fields = {x.alias or key: x for key, x in kind.model_fields.items() if key != "op"}
-    needed = [key for key, field in fields.items() if field.is_required()]
-    rows = [
-        [key, "yes" if key in needed else "", field.description or ""]
-        for key, field in fields.items()
+    fields = [
+        {"name": field.alias or key, "needed": field.is_required(), "what": field.description}
+        for key, field in kind.model_fields.items()
+        if key != "op"
     ]
-    print_table("", ["field", "needed", "what"], rows)
-    steps = [f"op={name}", *(f"{key}={key.upper()}" for key in needed)]
+    return {"op": name, "what": (kind.__doc__ or "").partition("\n")[0], "fields": fields}
+
+
+def print_edits(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Every edit, what it does, and its fields."""
+    cells = []
+    for row in rows:
+        fields = [
+            f"{field['name']}{'' if field['needed'] else '?'}"
+            for field in row["fields"]
+            if field["name"] != "body"
+        ]
+        cells.append([row["op"], row["what"], ", ".join(fields)])
+    print_table("", ["op", "what", "fields (?: may be left out)"], cells)
+
+
+def print_edit(row: Mapping[str, Any]) -> None:
+    """What one edit does, each of its fields, and how it is begun."""
+    say(row["what"])
+    fields = [[x["name"], "yes" if x["needed"] else "", x["what"] or ""] for x in row["fields"]]
+    print_table("", ["field", "needed", "what"], fields)
+    steps = [f"op={row['op']}", *(f"{key}={key.upper()}" for key, needed, _ in fields if needed)]
     say(f"vinoir edit MODEL {' '.join(f'--do {step}' for step in steps)} ... -o NEW.xml")

@@ -128,8 +128,9 @@ class Differences(Shown, Sequence[Difference]):
     def as_table(self) -> Table:
         """What changed where."""
         return Table(
-            f"{len(self.found)} differences from {printable(self.one)} to {printable(self.two)}, "
-            f"{self.paired} layers paired, {len(self.notes)} notes",
+            f"{counted(len(self.found), 'difference')} from {printable(self.one)} to "
+            f"{printable(self.two)}, "
+            f"{counted(self.paired, 'layer')} paired, {counted(len(self.notes), 'note')}",
             ("what", "layer", "from and to"),
             ((x.kind, str(x.two or x.one or "the model"), str(x)) for x in self.found),
             len(self.found),

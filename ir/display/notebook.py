@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...schemas import Array, IRError
-from ...schemas.printing import Table, printable
+from ...schemas.printing import Table, counted, printable
 from ..document import Ends, Graph, Layer, Model
 from ..inference import Inferred
 from .pictures.ranges import shares
@@ -124,7 +124,8 @@ def _model(model: Model) -> Table:
     listed = ", ".join(f"{count} {kind}" for kind, count in kinds)
     size = "" if model.weights is None else f", {model.weights.size:,} bytes of weights"
     return Table(
-        f"model {model.name!r}, IR version {model.version}, {len(model)} layers ({listed}){size}",
+        f"model {model.name!r}, IR version {model.version}, {counted(len(model), 'layer')} "
+        f"({listed}){size}",
         ("", "name", "type", "shape", "further names"),
         _ends(model),
         hint="ir.check(model), ir.run(model, {name: array}), model.edit, ir.draw(model)",
@@ -140,7 +141,7 @@ def _ends(model: Model) -> Iterator[Sequence[object]]:
 
 def _graph(graph: Graph) -> Table:
     return Table(
-        f"graph of {len(graph)} layers",
+        f"graph of {counted(len(graph), 'layer')}",
         ("id", "name", "operation"),
         ((x.id, x.name, f"{x.type} {x.version}") for x in graph.layers),
         len(graph),
@@ -150,7 +151,7 @@ def _graph(graph: Graph) -> Table:
 def _only_ends(ends: Ends) -> Table:
     rows = ((e.name, e.type, f"[{e.shape}]", ", ".join(e.names[1:])) for e in ends)
     return Table(
-        f"{len(ends)} tensors", ("name", "type", "shape", "further names"), rows, len(ends)
+        counted(len(ends), "tensor"), ("name", "type", "shape", "further names"), rows, len(ends)
     )
 
 
@@ -173,7 +174,7 @@ def _parts(layer: Layer) -> Iterator[Sequence[object]]:
 
 def _inferred(inferred: Inferred) -> Table:
     return Table(
-        f"types and shapes of {len(inferred.tensors)} layers",
+        f"types and shapes of {counted(len(inferred.tensors), 'layer')}",
         ("output", "type", "shape"),
         ((name, tensor.type, f"[{tensor.shape}]") for name, tensor in inferred.items()),
         len(inferred),

@@ -6,6 +6,7 @@ from copy import deepcopy
 from os import PathLike
 from typing import TYPE_CHECKING, ClassVar
 
+from ...schemas.printing import counted
 from ..faces import door
 from .editing import Editor
 from .ends import Ends, input_ends, output_ends
@@ -78,4 +79,6 @@ class Model(Graph):
         return None if self.path is None else str(self.path)
 
     def __repr__(self) -> str:
-        return f"<model {self.name!r}, version {self.version}, {len(self._layers)} layers>"
+        return (
+            f"<model {self.name!r}, version {self.version}, {counted(len(self._layers), 'layer')}>"
+        )

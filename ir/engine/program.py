@@ -26,7 +26,7 @@ from ...layers.leftovers import tidy
 from ...layers.memory import without_collection
 from ...layers.turns import quick_turns
 from ...schemas import Array, ElementType, IRError, LimitError, UsageError
-from ...schemas.printing import Table, printable_name
+from ...schemas.printing import Table, counted, printable_name
 from ..document import Ends, LookUps, Model, named_inputs, output_keys, stamp_of
 from ..execution import (
     Inputs,
@@ -279,10 +279,11 @@ class Program(Shown):
         """What it takes and gives, and what it keeps."""
         takes = ", ".join(map(str, self.model.inputs[:4]))
         gives = ", ".join(map(printable_name, self._keys[:4]))
-        kept = f", {len(self.state.declared)} variables" if self.state.declared else ""
+        kept = f", {counted(len(self.state.declared), 'variable')}" if self.state.declared else ""
         return Table(
             f"program of {printable_name(self.model.name)!r}: {takes or 'nothing'} -> {gives}; "
-            f"{self.threads} threads, {len(self._plans)} shapes planned{kept}{self._weights}",
+            f"{counted(self.threads, 'thread')}, {counted(len(self._plans), 'shape')} planned"
+            f"{kept}{self._weights}",
             ("", "name", "tensor"),
             [
                 *(("input", end.name, end.tensor) for end in self.model.inputs),

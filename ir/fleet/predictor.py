@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...schemas import Array, Dim, ElementType, Shape, UnreadableError, UsageError, Where
+from ...schemas.printing import counted
 from ..document import Model, named_inputs, output_keys, output_names
 from ..engine import Program, shared_weights
 from ..files import find_pair, read
@@ -188,7 +189,8 @@ class Predictor:
 
     def __repr__(self) -> str:
         place = getattr(self._recipe, "path", "a model in memory")
-        return f"<predictor of {place}, {len(self.inputs)} inputs, outputs {self.outputs}>"
+        takes = counted(len(self.inputs), "input")
+        return f"<predictor of {place}, {takes}, outputs {self.outputs}>"
 
     def __call__(self, *arrays: Any) -> Any:
         """The outputs for a batch of any size."""

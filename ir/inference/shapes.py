@@ -19,7 +19,7 @@ from ...layers.leftovers import tidy
 from ...layers.memory import without_collection
 from ...layers.value_bounds import CARRIED
 from ...schemas import Dim, ElementType, IRError, Shape, Tensor, UsageError
-from ...schemas.printing import printable_name
+from ...schemas.printing import counted, printable_name
 from ...schemas.shapes import ShapeLike
 from ..document import (
     Graph,
@@ -68,7 +68,7 @@ class Inferred(Shown, Mapping[str, Tensor]):
     def __repr__(self) -> str:
         outputs = ", ".join(f"{printable_name(name)}: {self[name]}" for name in islice(self, 8))
         more = f", and {len(self) - 8} more" if len(self) > 8 else ""
-        return f"<inferred {len(self.tensors)} layers: {outputs}{more}>"
+        return f"<inferred {counted(len(self.tensors), 'layer')}: {outputs}{more}>"
 
     @property
     def model(self) -> Model:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 
 from ....schemas import UsageError
-from ....schemas.printing import printable
+from ....schemas.printing import counted, printable
 from ...document import Layer, Port
 from ..costs import macs
 from ..summaries import declared
@@ -139,7 +139,7 @@ def given(
     if values and not found:
         first = next(str(getattr(key, "name", key)) for key in values)
         raise UsageError(
-            f'of the {len(values)} layers that "{name}" names, the model has none, '
+            f'of the {counted(len(values), "layer")} that "{name}" names, the model has none, '
             f'such as "{first}"'
         )
     kind: Literal["number", "word"] = "number"
