@@ -148,7 +148,7 @@ def test_trace_lists_every_layer(vinoir: Vinoir) -> None:
     ("words", "code", "says"),
     [
         (["run", DIGITS, "-i", "picture=zeros"], 2, 'the inputs are "image"'),
-        (["run", DIGITS, "-i", "image=nothing.npy"], 2, "nothing.npy is not there"),
+        (["run", DIGITS, "-i", "image=nothing.npy"], 3, "nothing.npy is not there"),
         (["run", DIGITS, "-i", f"image={DIGITS}"], 3, "is no .npy or .npz"),
         (["run", DIGITS, "-i", "zeros"], 2, "is not NAME=VALUE"),
         (["show", "missing.xml"], 3, "missing.xml"),

@@ -113,7 +113,7 @@ def test_an_output_of_nothing_but_nan_is_compared(folder: Path, call: Call) -> N
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["--expect", "none.npz"], 2, "none.npz: No such file"),
+        (["--expect", "none.npz"], 3, "none.npz: No such file"),
         (["--expect", "text.npy"], 3, "text.npy is no .npy or .npz"),
         (["--expect", "bad.npz"], 3, "bad.npz is no .npy or .npz"),
         (["--expect", "wrong=x.npy"], 2, 'no output is named "wrong"; the model gives "prob"'),

@@ -71,12 +71,12 @@ def test_unknown_sizes_are_said_with_the_filling(word: str, call: Call) -> None:
     assert code == 0, err
     assert json.loads(out)["outputs"][0]["shape"].startswith("[3,")
     for sizes, said in (
-        ("3,1,16,8", "shapes ?,1,16,16 and 3,1,16,8 differ"), ("x", '"x" in'),
-        ("3,1", "shapes [?,1,16,16] and [3,1] differ in rank: 4 and 2"),
-        ("", "shapes [?,1,16,16] and [] differ in rank: 4 and 0"),
+        ("3,1,16,8", 'input "image" has the shape ?,1,16,16, asked are 3,1,16,8'), ("x", '"x" in'),
+        ("3,1", 'input "image" has the shape ?,1,16,16, asked are 3,1'),
+        ("", 'input "image" has the shape ?,1,16,16, asked are no sizes'),
     ):  # fmt: skip
         code, out, err = call("run", "model.xml", "-i", f"image={word}:{sizes}")
-        assert (code, out) == (1, "")
+        assert (code, out) == (2, "")
         assert said in err
 
 

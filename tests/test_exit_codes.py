@@ -90,7 +90,7 @@ def test_findings_of_a_check_are_1_whatever_they_are_of(call: Call) -> None:
     [
         ("image=image.npy", 0), ("image=random:1,1,16,16", 0),
         ("image=large.npy", 2), ("image=random:1,1,20,20", 2), ("image=zeros:16", 2),
-        ("image=", 2), ("picture=zeros", 2), ("image=w.npz/", 3),
+        ("image=ones:x", 2), ("image=", 2), ("picture=zeros", 2), ("image=w.npz/", 3),
         ("image=nowhere.npy", 3), ("image=text.npy", 3),
     ],
 )  # fmt: skip

@@ -31,8 +31,12 @@ def fill(parameter: Layer, text: str, rng: np.random.Generator) -> Array:
         raise UnsupportedError(f"{parameter.type} {parameter.version} is not known")
     (tensor,) = parameter.op.infer()
     word, colon, sizes = text.partition(":")
-    asked = Shape.parse(sizes) if colon else Shape.UNKNOWN
-    shape = filled(fitted(tensor.shape, asked, parameter.name, f"asked are {sizes}"), parameter)
+    try:
+        asked = Shape.parse(sizes) if colon else Shape.UNKNOWN
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    told = f"asked are {sizes or 'no sizes'}"
+    shape = filled(fitted(tensor.shape, asked, parameter.name, told), parameter)
     if tensor.type.is_dynamic:
         raise UsageError(
             f'input "{parameter.name}" has no element type, an array is needed',
