@@ -19,6 +19,8 @@ CUTS = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 MOVES = CUTS | {"Transpose"}
 #: Where channels were cut into parts, numbers for these are repeated: at most to so many.
 CHANNELS = 1 << 14
+#: Longer rows of moves than any network has are not gone through again and again.
+ROW = 16
 
 
 def change_first(plan: Plan) -> None:
@@ -46,7 +48,7 @@ def _moves(value: Value) -> list[Node]:
     """What only moves numbers on their way from a node that could change them to one that does."""
     found: list[Node] = []
     while value.producer is not None and _only_moves(value.producer):
-        if only_user(value) is None:
+        if only_user(value) is None or len(found) == ROW:
             return []
         found.insert(0, value.producer)
         value = found[0].inputs[0]
@@ -135,15 +137,24 @@ def _leave_out(node: Node) -> bool:
     """Let who reads a reshape read an earlier value of the same shape, where there is one."""
     if node.kind not in CUTS or not _only_moves(node):
         return False
-    made, found = node.outputs[0], node.inputs[0]
-    while found.shape != made.shape:
-        before = found.producer
-        if before is None or before.kind not in CUTS or not _only_moves(before):
-            return False
-        found = before.inputs[0]
+    made, found = node.outputs[0], _earlier(node.inputs[0], node.outputs[0].shape)
+    if found is None:
+        return False
     if made.is_output or any(user.inputs.count(made) != n for user, n in made.users.items()):
         return False
     for user in list(made.users):
         user.set_inputs([found if value is made else value for value in user.inputs])
     node.detach()
     return True
+
+
+def _earlier(value: Value, shape: tuple[int, ...]) -> Value | None:
+    """What has a shape, among a value and those that it was reshaped from."""
+    for _ in range(ROW):
+        if value.shape == shape:
+            return value
+        before = value.producer
+        if before is None or before.kind not in CUTS or not _only_moves(before):
+            break
+        value = before.inputs[0]
+    return None
