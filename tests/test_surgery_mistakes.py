@@ -176,10 +176,11 @@ def test_an_import_does_not_write_over_what_it_imports(folder: Path, call: Call)
 
     exported(folder / "m.onnx")
     model = onnx.load("m.onnx")
+    onnx.save(model, "own.xml", format="protobuf")
     onnx.save(model, "apart.onnx", save_as_external_data=True, location="new.bin",
               size_threshold=0)  # fmt: skip
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for words in (["m.onnx", "-o", "m.onnx"], ["apart.onnx", "-o", "new.xml"]):
+    for words in (["own.xml", "-o", "own.xml"], ["apart.onnx", "-o", "new.xml"]):
         code, _, err = call("import", *words, "--force")
         assert (code, "is what is imported" in err) == (2, True), err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

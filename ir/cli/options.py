@@ -424,7 +424,7 @@ def target_of(
 
     if os.path.isdir(output) or output.endswith(("/", os.sep)):
         raise UsageError(f"{output} is a folder", hint="give the name of an .xml in it")
-    if not output.lower().endswith(".xml"):
+    if output not in ("", STDIN) and not output.lower().endswith(".xml"):
         raise UsageError(
             f"{output} does not end in .xml, by which a model is known",
             hint=f"give -o {Path(output).with_suffix('.xml')}",
