@@ -6,11 +6,13 @@ import importlib.metadata
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.layers import Op, base
+from vinoir.schemas import Array, Shape, Tensor
 
 PLUGIN = '''
 from typing import ClassVar
@@ -151,3 +153,50 @@ def test_a_version_of_a_plugin_is_computed_by_its_own_definition(sizes: tuple[in
     given = [np.random.default_rng(0).standard_normal(sizes).astype("f4")]
     for outputs in (ir.run(model, given), ir.compile(model)(given)):
         np.testing.assert_allclose(outputs["y"], 1, rtol=1e-6)
+
+
+@pytest.fixture
+def _bridges() -> Iterator[None]:
+    """Operations that hand on what they take, by ways which NumPy's views do not tell of."""
+
+    class Handed(Op):
+        def infer(self, x: Tensor) -> tuple[Tensor, ...]:
+            return (Tensor(x.type, Shape.parse("?,64")),)
+
+    class ThroughDlpackV1(Handed):
+        also = frozenset({"extension"})
+
+        def run(self, x: Array) -> tuple[Array, ...]:
+            return (np.from_dlpack(x),)
+
+    class ThroughInterfaceV1(Handed):
+        also = frozenset({"extension"})
+
+        def run(self, x: Array) -> tuple[Array, ...]:
+            held = SimpleNamespace(kept=x, __array_interface__=x.__array_interface__)
+            return (np.asarray(held),)
+
+    yield
+    for name in ("ThroughDlpack", "ThroughInterface"):
+        Op.registry.pop((name, 1), None)
+    for cached in (base._plugins, base._versions, base._spellings):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("_bridges")
+@pytest.mark.parametrize("kind", ["ThroughDlpack", "ThroughInterface"])
+def test_what_is_handed_on_by_a_bridge_is_copied_out_of_the_arena(kind: str) -> None:
+    net = ir.Builder()
+    x = y = net.parameter("x", "f32", "64,64")
+    handed = net.add(kind, "extension", [net.add("MatMul", "opset1", [x, x])])
+    for _ in range(6):  # these come to lie where the first product did
+        y = net.add("MatMul", "opset1", [y, x])
+    net.result(net.add("Add", "opset1", [net.add("Tanh", "opset1", [y]), handed]), name="sum")
+    net.result(handed, name="handed")
+    given = (np.random.default_rng(0).standard_normal((64, 64)) / 8).astype("f4")
+    wanted = ir.run(net.model(), {"x": given})
+    program = ir.compile(net.model())
+    found = program({"x": given})
+    program({"x": -3 * given})
+    for name, array in wanted.items():
+        np.testing.assert_allclose(found[name], array, rtol=0, atol=1e-5)

@@ -18,7 +18,7 @@ from weakref import WeakSet
 import numpy as np
 
 from ...layers.base import Kernel, Op
-from ...layers.budget import budget, is_owned, owners_of
+from ...layers.budget import budget
 from ...layers.casting import as_computed
 from ...schemas import Array, Shape, Tensor
 from ...schemas.errors import MISTAKES
@@ -310,7 +310,7 @@ def _called(kernel: Kernel, given: Sequence[Value | Array], at: At) -> tuple[Arr
 def _hand_out(value: Value, array: Array, lent: Sequence[Array], outside: Outside) -> None:
     """Keep what was made, for those that read it."""
     # What lies in the arena is something else soon; who owns memory is not there.
-    if lent and array.base is not None and is_owned(array, owners_of(lent)):
+    if lent and array.base is not None and any(np.may_share_memory(array, x) for x in lent):
         array = array.copy()
     if array.nbytes > COUNTED:
         outside.hold(value, array)

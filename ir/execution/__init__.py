@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from .variables import Variables as Variables
     from .variables import keep as keep
     from .variables import own_copies as own_copies
-    from .variables import unshared_copy as unshared_copy
 
 face(
     __name__,
@@ -50,6 +49,6 @@ face(
             "by_definition check_inputs infer_for read_variable refuse_unknown run wanted_names"
         ),
         "sizes": "Sizes",
-        "variables": "State Variables keep own_copies unshared_copy",
+        "variables": "State Variables keep own_copies",
     },
 )

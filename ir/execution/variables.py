@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 from zipfile import ZipFile
@@ -202,9 +202,11 @@ def keep(state: State, found: State, given: Iterable[Array]) -> None:
     Definitions may hand on what they were given: what lies in memory of the inputs, or may not be
     written, is copied.
     """
-    lent = owners_of(given)
+    lent = list(given)
     fresh = {
-        name: value.copy() if not value.flags.writeable or is_owned(value, lent) else value
+        name: value.copy()
+        if not value.flags.writeable or any(np.may_share_memory(value, one) for one in lent)
+        else value
         for name, value in found.items()
         if state.get(name) is not value
     }
@@ -220,21 +222,13 @@ def own_copies(arrays: Iterable[Array], lent: Iterable[Array]) -> list[Array]:
     owners = owners_of(lent)
     found = []
     for array in arrays:
-        found.append(unshared_copy(array, owners))
-        owners |= owners_of(found[-1:])
+        flags = array.flags
+        if is_owned(array, owners) or not (flags.writeable and flags.c_contiguous):
+            require(array.nbytes)
+            array = np.array(array, order="C")
+        owners |= owners_of([array])
+        found.append(array)
     return found
-
-
-def unshared_copy(
-    array: Array, owners: Container[int], kind: np.dtype[Any] | None = None
-) -> Array:
-    """An array; a copy where its memory is theirs, its type differs, or it is not plain."""
-    flags = array.flags
-    is_own = flags.c_contiguous and flags.writeable and not is_owned(array, owners)
-    if is_own and kind in (None, array.dtype):
-        return array
-    require(array.nbytes)
-    return np.array(array, kind, order="C")
 
 
 def how_to_convert(kind: ElementType) -> str:

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ....layers.budget import owners_of
 from ....layers.choice import choose
 from ....schemas import Array
-from ...execution import unshared_copy
-from ..memory import keep_what_is_freed_for
+from ..memory import keep_what_is_freed_for, unshared_copy
 from ..plan import MOVING, UNARY, Node, Value, is_function_of, stands_beside
 from ..workers import Part, spans
 from .activations import QUICK_POWERS
@@ -269,16 +267,15 @@ def otherwise(node: Node, scratch: Scratch) -> list[list[Part]]:
         ]
         try:
             found = kernel(*inputs)
-            taken: set[int] | None = None
+            taken = inputs
             for (value, place, target), result in zip(made, found, strict=True):
                 if room is not None and value is node.outputs[0]:
                     np.copyto(np.moveaxis(room, -1, 1) if value.last else room, result)
                 elif value.store is place:
                     np.copyto(target, result, casting=rule)
                 else:
-                    taken = owners_of(inputs) if taken is None else taken
                     value.store = unshared_copy(result, taken, value.type)
-                    taken |= owners_of([value.store])
+                    taken = [*taken, value.store]
         except Exception:
             with at():
                 raise

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .direct import Direct as Direct
     from .direct import direct_values as direct_values
     from .direct import new_array as new_array
+    from .direct import unshared_copy as unshared_copy
     from .freed import ask_for as ask_for
     from .freed import keep_what_is_freed_for as keep_what_is_freed_for
     from .growing import Growing as Growing
@@ -33,7 +34,7 @@ face(
     __name__,
     {
         "arena": "lay_out",
-        "direct": "Direct direct_values new_array",
+        "direct": "Direct direct_values new_array unshared_copy",
         "freed": "ask_for keep_what_is_freed_for",
         "growing": "Growing",
         "in_turn": "InTurn",

@@ -6,7 +6,7 @@ Forked helpers know the arena only: where they take part in a step, its values s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -68,3 +68,12 @@ def direct_values(
         if all(stays[step] for node in nodes if node is not None for step in spans_of[node]):
             found[value] = Direct(value)
     return found
+
+
+def unshared_copy(array: Array, others: Iterable[Array], kind: np.dtype | None = None) -> Array:
+    """An array; a copy where its type differs, it overlaps others, is strided or read-only."""
+    shared = any(np.may_share_memory(array, other) for other in others)
+    flags = array.flags
+    if shared or kind not in (None, array.dtype) or not (flags.c_contiguous and flags.writeable):
+        return np.array(array, kind, order="C")
+    return array

@@ -75,7 +75,9 @@ def _beside(node: Node, other: Value, moves: list[Node]) -> Value | None:
         return None
     if other.constant is not None:
         each = _of_channels(other.constant, moves)
-        return None if each is None else part_of(other, ("before", begin.shape), each)
+        return (
+            None if each is None else part_of(other, ("before", each.shape, each.tobytes()), each)
+        )
     rows = begin.producer is not None and begin.producer.kind == "MatMul"
     if not rows or other.is_fixed or other.is_outside or other.type != begin.type:
         return None
