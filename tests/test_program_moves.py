@@ -251,6 +251,15 @@ def test_what_differs_from_row_to_row_stays_where_it_is(
     assert "Multiply" in working(net.model())
 
 
+def test_what_differs_from_place_to_place_stays_behind_transposes() -> None:
+    """It would be read against the order in which it lies."""
+    net = ir.Builder()
+    y = moved(net, made(net, "Convolution", (1, 5, 3, 4)), ("Transpose", [0, 2, 3, 1]))
+    net.result(net.add("Add", "opset1", [y, net.constant(draw(3, 4, 8))]), name="y")
+    agree(net.model(), [RNG.standard_normal((1, 5, 3, 4)).astype("f4")], within=1e-6)
+    assert working(net.model()) == ["Convolution", "Add"]
+
+
 def test_reshapes_back_are_left_out_where_others_read_what_is_between() -> None:
     net = ir.Builder()
     x = net.add("Tanh", "opset1", [net.parameter("x", "f32", (4, 6))])

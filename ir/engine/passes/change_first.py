@@ -91,7 +91,7 @@ def _beside(node: Node, other: Value, moves: list[Node]) -> Value | None:
 
 
 def _of_channels(array: Array, moves: list[Node]) -> Array | None:
-    """A constant that varies along one axis, before moves; None where it varies along more."""
+    """What a constant is before moves; None where it varies along more than one axis then."""
     array = array.reshape((1,) * (len(moves[-1].outputs[0].shape) - array.ndim) + array.shape)
     for move in reversed(moves):
         if move.kind in CUTS:
@@ -103,7 +103,7 @@ def _of_channels(array: Array, moves: list[Node]) -> Array | None:
             order = move.inputs[1].constant
             assert order is not None
             array = array.transpose(np.argsort(order.ravel() % array.ndim) if order.size else None)
-    return array
+    return array if sum(size != 1 for size in array.shape) <= 1 else None
 
 
 def _uncut(array: Array, shape: tuple[int, ...], former: tuple[int, ...]) -> Array | None:
