@@ -165,15 +165,15 @@ def _entered(judge: Judge, step: InterpreterStep, found: Mapping[Spot, Step]) ->
 def _first_inside(judge: Judge, step: InterpreterStep) -> Step | None:
     """The first layer that is wrong in the first turn in which one is, of those looked at."""
     layer = step.layer
+    tells = _references_inside(judge.reference, layer)
+    if tells is None:
+        return None  # before turns are run for nothing
     exact = [judge.theirs[i][index] for i, index in step.sources]
     turns = sorted(models_of_turns(layer, exact, recording_room()), key=lambda one: one[0].number)
     for turn, body, arrays in turns:
         try:
-            reference = _reference_inside(judge.reference, layer, turn.tag, body)
-            if reference is None:
-                return None
             given = {one.id: x for one, x in zip(body.parameters, arrays, strict=True)}
-            steps, _ = steps_of_sample(body, reference, given, judge.tolerance)
+            steps, _ = steps_of_sample(body, tells(turn.tag, body), given, judge.tolerance)
         except LimitError:
             raise
         except (IRError, InternalError):
@@ -185,19 +185,18 @@ def _first_inside(judge: Judge, step: InterpreterStep) -> Step | None:
     return None
 
 
-def _reference_inside(
-    reference: Reference, layer: Layer, tag: str, body: Model
-) -> Reference | None:
-    """What tells of a body by itself; None where nothing does."""
+def _references_inside(
+    reference: Reference, layer: Layer
+) -> Callable[[str, Model], Reference] | None:
+    """What tells of each body of a layer by itself; None where nothing does."""
     if isinstance(reference, OpenVINO):
-        return OpenVINO(body, reference.process)
+        return lambda tag, body: OpenVINO(body, reference.process)
     if isinstance(reference, Compiled):
-        return Compiled(body)
-    if isinstance(reference, OtherModel):
-        other = reference.matching.forth.get(layer.id)
-        if other is not None and tag in other.bodies:
-            return OtherModel(body, extract_body(other, tag, {}))
-    return None
+        return lambda tag, body: Compiled(body)
+    other = reference.matching.forth.get(layer.id) if isinstance(reference, OtherModel) else None
+    if other is None or not set(layer.bodies) <= set(other.bodies):
+        return None
+    return lambda tag, body: OtherModel(body, extract_body(other, tag, {}))
 
 
 def _put_inside(step: Step, name: str) -> Step:

@@ -12,11 +12,21 @@ from math import prod
 import numpy as np
 
 from ....schemas import Array
-from ..plan import BINARY, HEADS, UNARY, Node, Plan, Value, is_numpy, only_user, part_of, reshaping
+from ..plan import (
+    BINARY,
+    CUTS,
+    HEADS,
+    UNARY,
+    Node,
+    Plan,
+    Value,
+    is_numpy,
+    only_moves,
+    only_user,
+    part_of,
+    reshaping,
+)
 
-#: What cuts and joins axes, and what reorders them, too.
-CUTS = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
-MOVES = CUTS | {"Transpose"}
 #: Where channels were cut into parts, numbers for these are repeated: at most to so many.
 CHANNELS = 1 << 14
 #: Longer rows of moves than any network has are not gone through again and again.
@@ -47,7 +57,7 @@ def _change(node: Node) -> list[Node]:
 def _moves(value: Value) -> list[Node]:
     """What only moves numbers on their way from a node that could change them to one that does."""
     found: list[Node] = []
-    while value.producer is not None and _only_moves(value.producer):
+    while value.producer is not None and only_moves(value.producer):
         if only_user(value) is None or len(found) == ROW:
             return []
         found.insert(0, value.producer)
@@ -58,12 +68,6 @@ def _moves(value: Value) -> list[Node]:
     if only_user(value) is None or value.type != np.float32 or prod(value.shape) == 0:
         return []
     return found
-
-
-def _only_moves(node: Node) -> bool:
-    """Whether a node moves numbers, as is known beforehand, and does nothing else."""
-    known = all(value.constant is not None for value in node.inputs[1:])
-    return node.kind in MOVES and known and not (node.prologue or node.epilogue)
 
 
 def _beside(node: Node, other: Value, moves: list[Node]) -> Value | None:
@@ -137,7 +141,7 @@ def _go_first(node: Node, moves: list[Node], others: dict[Value, Value]) -> list
 
 def _leave_out(node: Node) -> bool:
     """Let who reads a reshape read an earlier value of the same shape, where there is one."""
-    if node.kind not in CUTS or not _only_moves(node):
+    if node.kind not in CUTS or not only_moves(node):
         return False
     made, found = node.outputs[0], _earlier(node.inputs[0], node.outputs[0].shape)
     if found is None:
@@ -156,7 +160,7 @@ def _earlier(value: Value, shape: tuple[int, ...]) -> Value | None:
         if value.shape == shape:
             return value
         before = value.producer
-        if before is None or before.kind not in CUTS or not _only_moves(before):
+        if before is None or before.kind not in CUTS or not only_moves(before):
             break
         value = before.inputs[0]
     return None

@@ -17,6 +17,7 @@ from ....schemas.shapes import number
 from ..plan import (
     BINARY,
     CONVOLUTIONS,
+    CUTS,
     UNARY,
     Node,
     Plan,
@@ -26,8 +27,6 @@ from ..plan import (
     per_channel,
     reshaping,
 )
-
-VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 
 
 class _Cut(NamedTuple):
@@ -136,14 +135,14 @@ def _chain(node: Node) -> _Chain | None:
             return None
         if maker.kind in CONVOLUTIONS:
             break
-        if maker.kind not in VIEWS:
+        if maker.kind not in CUTS:
             if not _is_by_channel(maker):
                 return None
             followers.insert(0, maker)
         value = _acted_on(maker)
     head, op = maker, _any(maker)
     cut_value = head.inputs[0]
-    while cut_value.producer is not None and cut_value.producer.kind in VIEWS:
+    while cut_value.producer is not None and cut_value.producer.kind in CUTS:
         cut_value = cut_value.producer.inputs[0]
     images = [follower.outputs[0] for follower in followers] + [node.inputs[0]]
     if not all(_is_image(image, head.outputs[0]) for image in images):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ....layers.base import Op
 from ....schemas import Array
-from ..plan import Node, Plan, Value, constant, in_order, only_user, reshaping, transposing
+from ..plan import CUTS, Node, Plan, Value, constant, in_order, only_user, reshaping, transposing
 
 #: With fewer queries to each head nothing is gained.
 FEW = 16
@@ -128,7 +128,7 @@ def _last(head: Node, chain: _Chain) -> Node | None:
         if softened and _is_product(node):
             break
         made = node.outputs[0].shape
-        if node.kind in ("Reshape", "Squeeze", "Unsqueeze"):
+        if node.kind in CUTS:
             if len(made) < 2 or made[-2:] != scores.shape[-2:] or node.inputs[0] is not scores:
                 return None
             chain.shapes.append(made)

@@ -11,10 +11,8 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-from ..plan import Node, Plan, Value, in_order, only_user, reshaping, transposing
+from ..plan import Node, Plan, Value, in_order, only_moves, only_user, reshaping, transposing
 
-#: What only cuts and joins axes.
-CUTS = ("Reshape", "Squeeze", "Unsqueeze")
 #: What multiplies matrices turned or not: what turns them last is a view, and stays one.
 MULTIPLYING = ("MatMul", "ScaledDotProductAttention")
 
@@ -102,14 +100,9 @@ def join_moves(plan: Plan) -> None:
 
 
 def _is_move(node: Node) -> bool:
-    """Whether a node only cuts, joins or reorders axes that are known."""
-    return (
-        node.kind in (*CUTS, "Transpose")
-        and not (node.epilogue or node.prologue)
-        and all(value.constant is not None for value in node.inputs[1:])
-        and prod(node.outputs[0].shape) > 0
-        and node.inputs[0].constant is None
-    )
+    """Whether a node only cuts, joins or reorders axes that are known, and there are numbers."""
+    some = prod(node.outputs[0].shape) > 0
+    return only_moves(node) and some and node.inputs[0].constant is None
 
 
 def _row(node: Node) -> list[Node]:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..plan import Node, Plan, Value, only_user
+from ..plan import CUTS, Node, Plan, Value, only_user
 
 #: So many values are looked at, at most: experts have a few.
 FAR = 64
-#: What changes the shape, and moves no number.
-_SHAPES = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 #: What computes of each number, and the ones at its place, a number that is finite as they are.
 _PLAIN = frozenset({
     "Add", "Clamp", "Gelu", "HSwish", "Maximum", "Minimum", "Mish", "Multiply", "ReLU", "Sigmoid",
@@ -67,7 +65,7 @@ def _products(pending: list[Value], lead: tuple[int, ...]) -> set[Node]:
         node = value.producer
         if node is None or only_user(value) is None or value.shape[:-1] != lead or node.prologue:
             continue
-        if node.kind in _SHAPES and not node.epilogue:
+        if node.kind in CUTS and not node.epilogue:
             pending.append(node.inputs[0])
         elif node.kind in _PLAIN or node.kind == "MatMul":
             own = _taken(node, len(node.epilogue), lead)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .grid import Integers as Integers
     from .grid import Joined as Joined
     from .moving import in_order as in_order
+    from .moving import only_moves as only_moves
     from .moving import reshaping as reshaping
     from .moving import transposing as transposing
     from .nodes import Means as Means
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from .nodes import part_of as part_of
     from .operations import BINARY as BINARY
     from .operations import CONVOLUTIONS as CONVOLUTIONS
+    from .operations import CUTS as CUTS
     from .operations import EITHER_WAY as EITHER_WAY
     from .operations import HEADS as HEADS
     from .operations import POOLINGS as POOLINGS
@@ -91,12 +93,12 @@ face(
         "compressed": "Beside Compressed as_quick by_digits",
         "constants": "Constants Origin",
         "formulas": "Factors along factors is_numpy maker single",
-        "moving": "in_order reshaping transposing",
+        "moving": "in_order only_moves reshaping transposing",
         "nodes": (
             "Means Node Plan Region Scales Steps Value constant kept_as_levels only_user part_of"
         ),
         "operations": (
-            "BINARY CONVOLUTIONS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
+            "BINARY CONVOLUTIONS CUTS EITHER_WAY HEADS POOLINGS SHUFFLE SPATIAL TRANSPOSED UNARY "
             "claimed_type products stands_beside work"
         ),
         "grid": "Grid Integers Joined MIDDLE WHOLE",

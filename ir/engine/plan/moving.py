@@ -9,6 +9,16 @@ import numpy as np
 from ....layers.base import Op
 from ...document import Layer
 from .nodes import Node, Value, constant
+from .operations import CUTS
+
+#: What gives the numbers that it takes, in another shape or order.
+_MOVES = CUTS | {"Transpose"}
+
+
+def only_moves(node: Node) -> bool:
+    """Whether a node moves numbers, as is known beforehand, and does nothing else."""
+    known = all(value.constant is not None for value in node.inputs[1:])
+    return node.kind in _MOVES and known and not (node.prologue or node.epilogue)
 
 
 def reshaping(layer: Layer, value: Value, made: Value) -> Node:

@@ -201,6 +201,8 @@ UNARY, BINARY = frozenset(_UNARY), frozenset(_BINARY)
 CONVOLUTIONS = frozenset({"Convolution", "GroupConvolution"})
 TRANSPOSED = frozenset({"ConvolutionBackpropData", "GroupConvolutionBackpropData"})
 POOLINGS = frozenset({"MaxPool", "AvgPool"})
+#: What cuts and joins axes, and leaves the numbers in their order.
+CUTS = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 SHUFFLE = "ShuffleChannels"
 #: Nodes that may have an epilogue.
 HEADS = frozenset(kind for kind, row in ROWS.items() if row.followers)
