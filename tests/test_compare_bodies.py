@@ -14,6 +14,7 @@ from model_faults import wrong_kernel
 from test_painting import call, painted
 from test_reduce_bodies import EVERY, ROWS, condition, long, loop, nested, read
 from vinoir import ir
+from vinoir.ir.comparing import walking
 from vinoir.layers import Op
 
 ov = pytest.importorskip("openvino")
@@ -133,3 +134,19 @@ def test_the_command_names_it_and_a_picture_paints_it(
     errors = painted(ir.draw(model).paint("error", found))
     assert errors["turns/body/bent"] == innermost(found.first).own > 0.1
     assert errors["turns"] == found.first.own
+
+
+def test_turns_are_not_run_where_nothing_tells_of_bodies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = read(loop(long(elu)), tmp_path)
+    recorded = {name: array + 1 for name, array in ir.run(model, ROWS).items()}
+    np.savez(tmp_path / "recorded.npz", **recorded)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the turns of a loop are run")
+
+    monkeypatch.setattr(walking, "models_of_turns", refuse)
+    found = ir.compare(model, str(tmp_path / "recorded.npz"), [ROWS])
+    assert found.first is not None
+    assert found.first.inner is None
