@@ -94,6 +94,21 @@ def click_canvas(tab: Browser, until: str, count: int = 1) -> None:
     pytest.fail(f"no {until} in the middle of the picture")
 
 
+def test_a_picture_is_never_black_before_its_next_frame(page: str, tab: Browser) -> None:
+    tab.open(page)
+    # What observes last is told last, before anything is shown; no frame is waited for.
+    corner = tab.value(
+        "new Promise(told => { window.requestAnimationFrame = () => 0;"
+        " const canvas = document.querySelector('#canvas'), room = canvas.parentNode;"
+        " let wide = 0;"
+        " new ResizeObserver(() => { if (wide && canvas.width !== wide)"
+        " told([...canvas.getContext('2d').getImageData(2, 2, 1, 1).data]);"
+        " else { wide = canvas.width; room.style.maxWidth = wide - 90 + 'px'; } })"
+        ".observe(room); })"
+    )
+    assert corner == [255, 255, 255, 255]
+
+
 def test_it_opens_at_once_and_asks_for_nothing(tab: Browser) -> None:
     assert tab.text("#title") == "network"
     assert "65 layers" in side(tab)

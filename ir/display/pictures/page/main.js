@@ -23,6 +23,7 @@ class App {
     this.activate(0);
     this.restore();
     this.panel.show(this.chosen, this.box);
+    this.fill();
   }
   // The model that is looked at, of two in step.
   get pane() { return this.panes[this.side]; }
@@ -65,6 +66,12 @@ class App {
     });
     clearTimeout(this.saving);
     this.saving = setTimeout(() => this.save(), 300);
+  }
+  // A canvas that changes its size is black until it is drawn: so at once, not with the next frame.
+  fill() {
+    for (const pane of this.panes) pane.painter.resize();
+    this.draw();
+    this.redraw();
   }
   draw() {
     this.step?.mirror();
@@ -343,7 +350,7 @@ class App {
     if (this.step) $("stage2").hidden = on;
     $("tabled").setAttribute("aria-pressed", on);
     if (on) { this.table.ordered(); $("rows").firstChild?.focus(); }
-    else { for (const pane of this.panes) pane.painter.resize(); this.redraw(); this.canvas.focus(); }
+    else { this.fill(); this.canvas.focus(); }
   }
   listenTo(pane, side) {
     const canvas = pane.canvas, pointers = new Map();
@@ -385,7 +392,7 @@ class App {
       if (e.ctrlKey || e.metaKey) this.zoom(Math.exp(-e.deltaY * unit * 0.004), e.offsetX, e.offsetY);
       else { v.x += ((e.shiftKey ? e.deltaY : e.deltaX) * unit) / v.z; v.y += ((e.shiftKey ? 0 : e.deltaY) * unit) / v.z; this.redraw(); }
     }, { passive: false });
-    new ResizeObserver(() => { pane.painter.resize(); this.redraw(); }).observe(canvas.parentNode);
+    new ResizeObserver(() => this.fill()).observe(canvas.parentNode);
   }
   listen() {
     this.panes.forEach((pane, side) => this.listenTo(pane, side));

@@ -23,8 +23,10 @@ class Painter {
   resize() {
     const d = window.devicePixelRatio || 1, { clientWidth: w, clientHeight: h } = this.canvas;
     this.w = w; this.h = h; this.ratio = d;
-    this.canvas.width = Math.round(w * d);
-    this.canvas.height = Math.round(h * d);
+    const wide = Math.round(w * d), tall = Math.round(h * d);
+    if (wide === this.canvas.width && tall === this.canvas.height) return;
+    this.canvas.width = wide;
+    this.canvas.height = tall;
   }
   sx(x) { return (x - this.view.x) * this.view.z + this.w / 2; }
   sy(y) { return (y - this.view.y) * this.view.z + this.h / 2; }
