@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from vinoir import ir
 from vinoir.ir.cli import main
@@ -24,12 +25,28 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
     return called
 
 
-def pooling(path: Path, shape: str, name: str = "an input") -> Path:
-    """A model whose window of 2x2 does not fit into the least sizes."""
+def pooling(path: Path, shape: str, name: str = "an input", rows: int = 53) -> Path:
+    """A model whose window of 2x2 does not fit into the least sizes, nor others into its rows."""
     net = ir.Builder("m")
     pool = net.add("MaxPool", "opset1", [net.parameter(name, "f32", shape)], strides=(2, 2),
                    pads_begin=(0, 0), pads_end=(0, 0), kernel=(2, 2))  # fmt: skip
-    net.result(pool)
+    pattern = net.constant(np.array([0, 3, rows]))
+    net.result(net.add("Reshape", "opset1", [pool, pattern], special_zero=True))
+    ir.write(net.model(), path)
+    return path
+
+
+def counting(path: Path) -> Path:
+    """A model that puts its numbers into two rows, of which inference knows nothing."""
+    net = ir.Builder("m")
+    x = net.parameter("an input", "f32", "?")
+    all_ = net.add("GreaterEqual", "opset1", [x, net.constant(np.float32(-1e9))])
+    count = net.add("Convert", "opset1", [all_], destination_type="i64")
+    axis = net.constant(np.array([0]))
+    count = net.add("ReduceSum", "opset1", [count, axis], keep_dims=True)
+    half = net.add("Divide", "opset1", [count, net.constant(np.array([2]))])
+    pattern = net.add("Concat", "opset1", [net.constant(np.array([2])), half], axis=0)
+    net.result(net.add("Reshape", "opset1", [x, pattern], special_zero=False))
     ir.write(net.model(), path)
     return path
 
@@ -37,16 +54,33 @@ def pooling(path: Path, shape: str, name: str = "an input") -> Path:
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
 @pytest.mark.parametrize(
     ("shape", "given"),
-    [("?,3,?,?", []), ("1,3,4,1..7", []), ("?,3,8,?", ["-i", "an input=zeros:2,3,8,?"])],
-)
-def test_what_is_told_to_be_typed_runs(
+    [
+        ("?,3,?,?", []), ("1,3,?,2..300", []), ("?,3,2,?", ["-i", "an input=zeros:?,3,2,?"]),
+    ],
+)  # fmt: skip
+def test_where_no_sizes_fit_those_to_give_are_told(
     words: list[str], shape: str, given: list[str], tmp_path: Path, call: Call
 ) -> None:
     path = pooling(tmp_path / "m.xml", shape)
     code, said = call(*words, path, *given)
     assert code == 1
-    assert "window reaches over 2" in said
-    assert "as small as may be" in said
+    assert "as small as may be, as no usual ones fit" in " ".join(said.split())
+    hint = shlex.split(" ".join(said.partition("for each ?:")[2].split()))
+    assert hint[0] == "-i"
+    name, _, sizes = hint[1].rpartition(":")
+    numbers = [
+        size if size.isdigit() else fits
+        for size, fits in zip(sizes.split(","), ("1", "3", "2", "106"), strict=True)
+    ]
+    assert call(*words, path, "-i", f"{name}:{','.join(numbers)}")[0] == 0
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_what_is_told_to_be_typed_runs(words: list[str], tmp_path: Path, call: Call) -> None:
+    path = counting(tmp_path / "m.xml")
+    code, said = call(*words, path)
+    assert code == 1
+    assert "as small as may be; give" in " ".join(said.split())
     hint = shlex.split(" ".join(said.partition("such as ")[2].split()))
     assert hint[0] == "-i"
     assert call(*words, path, *hint)[0] == 0

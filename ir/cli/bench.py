@@ -91,7 +91,7 @@ def bench_command(
                 progress=progress.advance,
             )
         except IRError as error:
-            tell_made_up(error, found.parameters, words_of(found, given))
+            tell_made_up(error, found, words_of(found, given))
             raise
     if plot is not None:
         write_text(Path(plot), plot_run(report.layers, f"a run of {found.name}"), force)

@@ -13,7 +13,7 @@ from ..comparing import Comparison, compare
 from ..display import operation_name
 from ..document import Model
 from ..execution import tell_made_up
-from .inputs import Samples, make_inputs, words_of
+from .inputs import Samples, arrays_of, sized_words, words_of
 from .options import (
     AtLeastZero,
     Source,
@@ -97,7 +97,7 @@ def compare_command(
             )
         except IRError as error:
             if not isinstance(rows, int):
-                tell_made_up(error, found.parameters, words_of(found, pairs(inputs)))
+                tell_made_up(error, found, words_of(found, pairs(inputs)))
             raise
     if format_ == "json":
         print_json("compare", comparison.as_json())
@@ -118,7 +118,10 @@ def sample_inputs(
     if not given:
         if against.endswith(".npz") and samples > 1:
             raise UsageError("one sample is recorded, several are asked for")
-        return samples
+        words = {} if against.endswith(".npz") else sized_words(model, given)
+        if not words:
+            return samples
+        return [arrays_of(model, words, seed + number) for number in range(samples)]
     found = Samples(model, given, seed, None)
     if found.count is not None:
         if samples not in (1, len(found)):
@@ -133,7 +136,7 @@ def sample_inputs(
             f"--samples {samples}, but no input is random: all would be the same",
             hint="give a folder or a pattern of files, as -i NAME='data/*.npy'",
         )
-    return [make_inputs(model, given, seed + number) for number in range(samples)]
+    return [arrays_of(model, found.words, seed + number) for number in range(samples)]
 
 
 def show(found: Comparison, worst: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +12,39 @@ import numpy as np
 from ...layers.budget import budget
 from ...schemas import Array, UnreadableError, UsageError
 from ...schemas.numbers import random_of
+from ...schemas.printing import printable
 from ..document import Layer, Model, by_input, named_inputs
-from ..execution import fill, is_filling
+from ..execution import fill, is_filling, sized
 from ..fleet import array_of_names, as_input, files_of, is_image, load_image
 from .archive import load_arrays
 from .options import STDIN
+from .output import note
 
 
 def make_inputs(model: Model, given: Mapping[str, str], seed: int) -> dict[int, Array]:
     """An array for every input, from what the command line says."""
+    return arrays_of(model, sized_words(model, given), seed)
+
+
+def sized_words(model: Model, given: Mapping[str, str]) -> dict[int, str]:
+    """What is given for each input, by its layer's id, with sizes that fit where nobody gave any.
+
+    They are told where they are not the least, as they decide what is seen.
+    """
     words = words_of(model, given)
+    found = sized(model, words)
+    chosen = [
+        f"-i {shlex.quote(printable(f'{names[0]}={found[parameter.id]}'))}"
+        for parameter, names in named_inputs(model.parameters)
+        if found.get(parameter.id) != words.get(parameter.id)
+    ]
+    if chosen:
+        note(f"note: nobody gave all sizes, these are usual ones that fit: {' '.join(chosen)}")
+    return found
+
+
+def arrays_of(model: Model, words: Mapping[int, str], seed: int) -> dict[int, Array]:
+    """An array for every input, by its place among the inputs."""
     rng = random_of(seed)
     allowed, made = budget(), dict[int, Array]()
     for index, (parameter, names) in enumerate(named_inputs(model.parameters)):
@@ -103,7 +127,7 @@ class Samples:
 
     def __init__(self, model: Model, given: Mapping[str, str], seed: int, batch: int | None):
         self.model, self.given, self.seed = model, given, seed
-        self.words = words_of(model, given)
+        self.words = sized_words(model, given)
         self.files = {
             parameter.id: found
             for parameter in model.parameters
@@ -155,7 +179,7 @@ class Samples:
 
     def __iter__(self) -> Iterator[Sample]:
         if self.count is None:
-            yield Sample(self.names, make_inputs(self.model, self.given, self.seed))
+            yield Sample(self.names, arrays_of(self.model, self.words, self.seed))
             return
         rng = random_of(self.seed)
         for start in range(0, self.count, self.batch):

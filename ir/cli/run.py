@@ -19,7 +19,7 @@ from ..execution import Traced, run, tell_made_up, wanted_names
 from .archive import save_arrays
 from .expectations import compared, expected_arrays, told
 from .fleet import over_many
-from .inputs import Sample, Samples, make_inputs
+from .inputs import Sample, Samples, make_inputs, words_of
 from .options import (
     AtLeastZero,
     FileName,
@@ -148,7 +148,7 @@ def run_command(
                 try:
                     computed = call(sample.arrays)
                 except IRError as error:
-                    tell_made_up(error, found.parameters, samples.words)
+                    tell_made_up(error, found, words_of(found, pairs(inputs)))
                     raise
                 for name, outputs in separate(sample, computed, samples.batch):
                     rows += output_rows(name, outputs, top)

@@ -28,6 +28,7 @@ from ..execution import (
     fill,
     infer_for,
     refuse_unknown,
+    sized,
     tell_made_up,
 )
 from ..faces import Shown
@@ -254,7 +255,7 @@ def compare(
             except IRError as error:
                 recorded = isinstance(reference, Recorded)
                 if inputs is None and isinstance(samples, int) and not recorded:
-                    tell_made_up(error, whole.parameters)
+                    tell_made_up(error, whole)
                 raise
             found.steps = [x for x in worst.values() if x.place.type not in ENDS]
             found.outputs = [x for x in worst.values() if x.place.type in ENDS]
@@ -414,13 +415,14 @@ def _samples(
             "the recorded arrays hold no inputs", hint="give those with which they were recorded"
         )
     else:
-        rng = random_of(seed)
+        rng, words = random_of(seed), sized(model, {})
         for _ in range(samples):
-            arrays = check_inputs(model, [fill(x, "random", rng) for x in model.parameters])
+            made = [fill(x, words.get(x.id, "random"), rng) for x in model.parameters]
+            arrays = check_inputs(model, made)
             try:
                 infer_for(model, arrays)
             except IRError as error:
-                tell_made_up(error, model.parameters)
+                tell_made_up(error, model)
                 raise
             yield arrays
 

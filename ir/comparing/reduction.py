@@ -24,7 +24,7 @@ from types import NoneType
 from ...schemas import Array, InternalError, IRError, LimitError, UsageError
 from ...schemas.numbers import at_least, random_of
 from ..document import Model
-from ..execution import Inputs, check_inputs, fill, tell_made_up
+from ..execution import Inputs, check_inputs, fill, sized, tell_made_up
 from ..opening import ModelLike, opened
 from .bodies import opened_bodies
 from .divergence import several
@@ -92,7 +92,7 @@ def reduce(
             return reducer.run()
         except IRError as error:
             if rows and at_random:
-                tell_made_up(error, whole.parameters)
+                tell_made_up(error, whole)
             raise
 
 
@@ -105,8 +105,11 @@ def _samples(
         elif samples < 1:
             raise UsageError(f"{samples} samples are asked for, the least is 1")
         else:
-            rng = random_of(seed)
-            rows = ([fill(x, "random", rng) for x in model.parameters] for _ in range(samples))
+            rng, words = random_of(seed), sized(model, {})
+            rows = (
+                [fill(x, words.get(x.id, "random"), rng) for x in model.parameters]
+                for _ in range(samples)
+            )
     else:
         rows = several(samples)
     for row in rows:
@@ -120,8 +123,8 @@ def _doubt(model: Model) -> str | None:
     if not names:
         return None
     return (
-        f"inputs were made at random, and the open sizes of {', '.join(names[:4])} are as small "
-        "as may be: it may fail for that alone; give inputs that fit"
+        "inputs were made at random, and nobody gave the open sizes of "
+        f"{', '.join(names[:4])}: it may fail for that alone; give inputs that fit"
     )
 
 

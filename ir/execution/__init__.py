@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .decompression import made_of_constants as made_of_constants
     from .filling import fill as fill
     from .filling import is_filling as is_filling
+    from .filling import sized as sized
     from .filling import tell_made_up as tell_made_up
     from .interpreter import Inputs as Inputs
     from .interpreter import Interpreter as Interpreter
@@ -43,7 +44,7 @@ face(
     {
         "bodies": "begin_of run_bodies",
         "decompression": "Halves halves is_decompression is_fixed made_of_constants",
-        "filling": "fill is_filling tell_made_up",
+        "filling": "fill is_filling sized tell_made_up",
         "interpreter": (
             "Inputs Interpreter InterpreterStep Outputs Traced Wanted aliases answered "
             "by_definition check_inputs infer_for read_variable refuse_unknown run wanted_names"
