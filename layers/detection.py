@@ -88,9 +88,14 @@ class ROIPoolingV1(Boxed):
         return (Tensor(data.type.merge(boxes.type), shape),)
 
     def run(self, data: Array, boxes: Array) -> tuple[Array, ...]:
+        pooled, channels = (self.pooled_h, self.pooled_w), data.shape[1]
+        # The images with their channels last, and before that in wider numbers; cells twice, the
+        # lines they are of, and their edges.
+        cells = 8 * channels * prod(pooled) + 128 * sum(pooled)
+        lines = 8 * channels * self.pooled_h * data.shape[3]
+        require(data.size * (4 if data.dtype == np.float32 else 8) + cells * len(boxes) + lines)
         wide = np.ascontiguousarray(data.astype(np.float32, copy=False).transpose(0, 2, 3, 1))
-        pooled = (self.pooled_h, self.pooled_w)
-        result = np.zeros((len(boxes), data.shape[1], *pooled), np.float32)
+        result = np.zeros((len(boxes), channels, *pooled), np.float32)
         found = listed_boxes(boxes.astype(np.float32))
         if self.method == "bilinear":
             self.sample(wide, found, result)
@@ -152,7 +157,8 @@ class PSROIPoolingV1(Boxed):
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, boxes: Array) -> tuple[Array, ...]:
-        wide, listed = data.astype(np.float32), listed_boxes(boxes.astype(np.float32))
+        require(data.size * (1 if data.dtype == np.float32 else 5))
+        wide, listed = data.astype(np.float32, copy=False), listed_boxes(boxes.astype(np.float32))
         size = self.group_size
         result = np.zeros((len(boxes), self.output_dim, size, size), np.float32)
         if self.mode == "average" and np.isfinite(wide).all():
@@ -166,13 +172,14 @@ class PSROIPoolingV1(Boxed):
     def all_averages(self, images: Array, boxes: Array) -> Array:
         """The means of the cells of all boxes, from the sums of all before each pixel."""
         size, (height, width) = self.group_size, images.shape[2:]
-        require(16 * images.size + 64 * len(boxes) * self.output_dim * size * size)
+        summed = (*images.shape[:2], height + 1, width + 1)
+        require(8 * prod(summed) + 64 * len(boxes) * self.output_dim * size * size)
         for number in np.unique(boxes[:, 0]):
             image_of(images, number)
-        sums = np.zeros((*images.shape[:2], height + 1, width + 1))
+        sums = np.zeros(summed)
         for row in range(height):
-            np.add(sums[:, :, row, 1:], images[:, :, row], out=sums[:, :, row + 1, 1:])
-        np.cumsum(sums, 3, out=sums)
+            line = np.cumsum(images[:, :, row], 2, np.float64)
+            np.add(sums[:, :, row, 1:], line, out=sums[:, :, row + 1, 1:])
         ends = self.ends(boxes[:, 1:])
         tops, bottoms = self.edges(ends[:, 1, None], ends[:, 3, None], height)
         lefts, rights = self.edges(ends[:, 0, None], ends[:, 2, None], width)

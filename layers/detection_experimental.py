@@ -20,6 +20,7 @@ from .budget import require, steps
 from .detection import of_rank
 from .sort import descending, first_few, real_type
 from .sort_nms import product
+from .sort_pairs import OF_A_BOX
 from .sort_rows import best, best_of_rows
 from .sort_suppression import above, grown, overlaps_met
 
@@ -61,10 +62,10 @@ class ExperimentalDetectronPriorGridGeneratorV6(Op):
         x = (np.arange(columns, dtype=np.float32) + np.float32(0.5)) * step_x
         y = (np.arange(rows, dtype=np.float32) + np.float32(0.5)) * step_y
         centre = np.stack(np.broadcast_arrays(x, y[:, None]), -1)
-        moved = priors.astype(np.float32) + np.tile(centre, 2)[:, :, None]
+        moved = priors.astype(np.float32, copy=False) + np.tile(centre, 2)[:, :, None]
         # A grid smaller than the feature map leaves the rest at zero.
         result = np.zeros((height * width * len(priors), 4), priors.dtype)
-        result[: moved.size // 4] = moved.reshape(-1, 4).astype(priors.dtype)
+        result[: moved.size // 4] = moved.reshape(-1, 4).astype(priors.dtype, copy=False)
         return (result if self.flatten else result.reshape(height, width, len(priors), 4),)
 
 
@@ -150,6 +151,10 @@ class ExperimentalDetectronGenerateProposalsSingleImageV6(Anchored):
         return result, left
 
 
+#: Bytes of what is kept of an image beside its boxes and scores.
+_OF_AN_IMAGE = 500
+
+
 class GenerateProposalsV9(Anchored):
     """Boxes and scores of all images in one row, and how many there are of each."""
 
@@ -201,6 +206,9 @@ class GenerateProposalsV9(Anchored):
     ) -> tuple[Array, ...]:
         extra = 0 if self.normalized else 1
         rows, marks, counts = [], [], []
+        # Of each image two arrays of its boxes, and all of them together.
+        most = min(self.post_nms_count, anchors.size // 4)
+        require(len(im_info) * (_OF_AN_IMAGE + 40 * most) + OF_A_BOX * (anchors.size // 4))
         for image in zip(steps(im_info), deltas, scores, strict=True):
             size, its_deltas, its_scores = image
             some = self.first(its_scores)
@@ -216,8 +224,8 @@ class GenerateProposalsV9(Anchored):
             marks.append(each[chosen])
             counts.append(len(chosen))
         return (
-            np.concatenate([np.zeros((0, 4)), *rows]).astype(im_info.dtype),
-            np.concatenate([np.zeros(0), *marks]).astype(im_info.dtype),
+            np.concatenate([np.zeros((0, 4), np.float32), *rows]).astype(im_info.dtype),
+            np.concatenate([np.zeros(0, np.float32), *marks]).astype(im_info.dtype),
             np.array(counts, self.roi_num_type.dtype),
         )
 

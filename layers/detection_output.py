@@ -13,11 +13,12 @@ from ..schemas import ANY, Array, Dim, IRError, Shape, Size, Tensor
 from ..schemas.attributes import Bool, Float, Int, Ints
 from ..schemas.shapes import compatible
 from .base import Op
-from .budget import steps
+from .budget import require, steps
 from .detection import of_rank
 from .shape import real
 from .sort import descending, real_type
-from .sort_rows import best_of_rows
+from .sort_pairs import OF_A_BOX
+from .sort_rows import OF_A_GOOD_ONE, best_of_rows
 from .sort_suppression import above, overlaps
 
 F = np.float32
@@ -125,6 +126,7 @@ class Detection(Op):
         aux_box_preds: Array | None = None,
     ) -> tuple[Array, ...]:
         arrays = [box_logits, class_preds, proposals]
+        self.require_room(*arrays)
         scores = class_preds.astype(F)
         if aux_class_preds is not None and aux_box_preds is not None:
             arrays += [aux_class_preds, aux_box_preds]
@@ -165,6 +167,14 @@ class Detection(Op):
         if len(all_rows) < size:
             output[0, 0, len(all_rows), 0] = -1
         return (output.astype(box_logits.dtype),)
+
+    def require_room(self, boxes: Array, scores: Array, proposals: Array) -> None:
+        """Refuse what there is no memory to decode, and to choose from for an image."""
+        count = proposals.shape[2] // self.prior_size
+        decoded = 4 * (5 * boxes.size + 3 * scores.size + 3 * proposals.size)
+        kinds = scores.shape[1] // max(count, 1)
+        places = 1 if self.share_location else kinds
+        require(decoded + count * (places * OF_A_BOX + kinds * OF_A_GOOD_ONE))
 
     def decode(self, priors: Array, variances: Array, places: Array) -> Array:
         """The corners of boxes that are given relative to their priors."""

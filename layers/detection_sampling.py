@@ -126,7 +126,7 @@ class ROIAlignRotatedV15(Op):
             y, x = y - size[1] / 2, x - size[0] / 2
             cosine, sine = np.cos(angle), np.sin(angle)
             rows, columns = y * cosine - x * sine + centre[1], y * sine + x * cosine + centre[0]
-            values = bilinear(image_of(data, image).astype(np.float32), rows, columns)
+            values = bilinear(image_of(data, image).astype(np.float32, copy=False), rows, columns)
             result[i] = values.mean((-3, -1))
         return (result,)
 
@@ -153,7 +153,7 @@ def bilinear(data: Array, y: Array, x: Array) -> Array:
     check_pixels(data)
     _, height, width = data.shape
     y, x = np.broadcast_arrays(y, x)
-    require(y.size * (4 * data.itemsize * len(data) + 48))
+    require(y.size * (6 * data.itemsize * len(data) + 48))
     there = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
     y = np.where(there, np.clip(y, 0, height - 1), 0).astype(np.float32)
     x = np.where(there, np.clip(x, 0, width - 1), 0).astype(np.float32)
@@ -193,7 +193,9 @@ class DeformablePSROIPoolingV1(Op):
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def run(self, data: Array, rois: Array, offsets: Array | None = None) -> tuple[Array, ...]:
         side, scale, half = self.group_size, np.float32(self.spatial_scale), np.float32(0.5)
-        wide = data.astype(np.float32)
+        if data.dtype != np.float32:
+            require(4 * data.size)
+        wide = data.astype(np.float32, copy=False)
         result = np.zeros((len(rois), self.output_dim, side, side), data.dtype)
         if rois.shape[1] != 5:
             raise IRError(f"regions of {rois.shape[1]} numbers, they have 5: image and corners")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from math import prod
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..schemas.attributes import Alias, Int
 from ..schemas.tensor import Bounds
 from .axes import broadcast
 from .base import Op, element_type
-from .budget import pieces, steps
+from .budget import pieces, require, steps
 from .value_bounds import corners, ends
 
 #: One can calculate with them.
@@ -125,8 +126,18 @@ class Binary(Broadcasting):
 
     def run(self, a: Array, b: Array) -> tuple[Array, ...]:
         with np.errstate(all="ignore"):
-            value = self.of(self.widened(a), self.widened(self.aligned(a, b)))
+            b = self.aligned(a, b)
+            if a.size + b.size > BLOCK:
+                self.require_wider(a, b)
+            value = self.of(self.widened(a), self.widened(b))
             return (settled(value, a.dtype),)
+
+    def require_wider(self, a: Array, b: Array) -> None:
+        """Refuse operands that there is no memory to widen, with what is made of them."""
+        wide = self.widened(a.reshape(-1)[:0]).dtype
+        if wide != a.dtype:
+            made = prod(np.broadcast_shapes(a.shape, b.shape))
+            require(wide.itemsize * (a.size + b.size + 2 * made) + a.itemsize * made)
 
     def widened(self, data: Array) -> Array:
         """The elements in a type that NumPy calculates in."""

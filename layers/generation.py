@@ -16,7 +16,7 @@ from ..schemas.attributes import Bool, Int, Type
 from ..schemas.shapes import limits
 from .axes import as_size
 from .base import Op, element_type, index_type
-from .budget import steps
+from .budget import require, steps
 from .shape import integral
 from .value_bounds import ends
 
@@ -258,6 +258,9 @@ class MultinomialV13(Op):
     def run(self, probs: Array, num_samples: Array) -> tuple[Array, ...]:
         if not probs.shape[1]:
             raise IRError("the probabilities are of no classes")
+        rows, samples = len(probs), max(int(num_samples.reshape(())), 0)
+        # Of each class what is reached, before and after, and of each sample its chance.
+        require((12 if self.with_replacement else 17) * probs.size + 24 * rows * samples)
         weights = probs.astype(np.float32) if probs.dtype == np.float64 else probs
         if self.log_probs:
             weights = np.exp(weights)
@@ -265,7 +268,6 @@ class MultinomialV13(Op):
         reach = np.add.accumulate(weights, 1, kind)
         whole = reach[:, -1:]
         reach = reach / np.where(whole > 0, whole, 1).astype(kind)
-        rows, samples = len(weights), int(num_samples.reshape(()))
         bits = twister([self.global_seed, self.op_seed], rows * samples)
         chances = (bits.astype(np.float32) / np.float32(2**32 - 1)).astype(kind)
         drawn = np.zeros((rows, samples), self.convert_type.dtype)

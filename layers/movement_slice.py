@@ -317,10 +317,15 @@ class PadV1(Op):
         if self.pad_mode == "constant":
             fill = np.zeros((), data.dtype) if pad_value is None else pad_value
             return (filled(data, begins, ends, fill),)
+        given = data
         for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
             size = data.shape[axis]
             self.check_pads(begin, end, size)
-            require(max(size + begin + end, 0) * max(8, data.nbytes // max(size, 1)))
+            if begin == end == 0:
+                continue
+            # What other axes were padded to is held, too; and places, two or three for each.
+            each = data.nbytes // max(size, 1) + 25
+            require(max(size + begin + end, 0) * each + (0 if data is given else data.nbytes))
             places = np.arange(-begin, size + end)
             if self.pad_mode == "edge":
                 places = np.clip(places, 0, size - 1)

@@ -25,7 +25,7 @@ from ..schemas.shapes import number
 from ..schemas.types import numbers
 from .axes import as_size
 from .base import Op, index_type
-from .budget import steps
+from .budget import require, steps
 from .choice import either
 from .elementwise import settled
 from .windows import Pads, Windowed, entries, reach, stops, stops_same, windows
@@ -251,21 +251,22 @@ class AdaptivePool(Op):
             raise IRError(f"{len(sizes)} output sizes, the input has {rank - 2} spatial axes")
         return Shape((*data.shape[:2], *map(as_size, sizes)))
 
-    def cells(self, data: Array, output_shape: Array) -> list[tuple[tuple[Any, ...], Array]]:
+    def cells(self, data: Array, output_shape: Array) -> Iterator[tuple[tuple[Any, ...], Array]]:
         """Each window with its place in the output."""
         sizes = [int(n) for n in output_shape]
-        rows = []
         for place in steps(np.ndindex(*sizes)):
             edges = [edge(*row) for row in zip(place, sizes, data.shape[2:], strict=True)]
             index: Any = (..., *edges)
-            rows.append((place, data[index]))
-        return rows
+            yield place, data[index]
+
+    def largest_window(self, data: Array, output_shape: Array) -> int:
+        """The most elements that a window may have, of all channels."""
+        sizes = zip(data.shape[2:], output_shape.tolist(), strict=True)
+        return prod(data.shape[:2]) * prod(min(-(-n // max(m, 1)) + 1, n) for n, m in sizes)
 
 
 class AdaptiveAvgPoolV8(AdaptivePool):
     """The mean of each window."""
-
-    rooms = 4
 
     def infer(self, data: Tensor, output_shape: Tensor) -> tuple[Tensor, ...]:
         return (Tensor(data.type, self.pooled(data, output_shape)),)
@@ -273,17 +274,17 @@ class AdaptiveAvgPoolV8(AdaptivePool):
     def run(self, data: Array, output_shape: Array) -> tuple[Array, ...]:
         means = np.empty((*data.shape[:2], *map(int, output_shape)), data.dtype)
         axes = tuple(range(2, data.ndim))
-        wide = data if data.dtype == np.float64 else data.astype(np.float32)
-        for place, window in self.cells(wide, output_shape):
-            total, count = window.sum(axes), prod(window.shape[2:])
-            means[(..., *place)] = settled(total / window.dtype.type(count), data.dtype)
+        wide = np.dtype(np.float64 if data.dtype == np.float64 else np.float32)
+        window_size = 0 if data.dtype == wide else self.largest_window(data, output_shape)
+        require(means.nbytes + wide.itemsize * (window_size + 3 * prod(data.shape[:2])))
+        for place, window in self.cells(data, output_shape):
+            total, count = window.astype(wide, copy=False).sum(axes), prod(window.shape[2:])
+            means[(..., *place)] = settled(total / wide.type(count), data.dtype)
         return (means,)
 
 
 class AdaptiveMaxPoolV8(AdaptivePool):
     """The largest value of each window, and where it was in the flat spatial axes."""
-
-    rooms = 1
 
     output_count = (2, 2)
 
@@ -296,17 +297,21 @@ class AdaptiveMaxPoolV8(AdaptivePool):
 
     def run(self, data: Array, output_shape: Array) -> tuple[Array, ...]:
         shape = (*data.shape[:2], *map(int, output_shape))
+        # The places of a plane, and a window and its places, each in a row.
+        plane, window_size = prod(data.shape[2:]), self.largest_window(data, output_shape)
+        most = 8 * plane + (data.itemsize + 8) * window_size
+        require(most + prod(shape) * (data.itemsize + 8 + self.index_element_type.dtype.itemsize))
         values, indices = np.empty(shape, data.dtype), np.empty(shape, np.int64)
-        inside = np.arange(prod(data.shape[2:])).reshape(1, 1, *data.shape[2:])
-        places = dict(self.cells(inside, output_shape))
-        for place, window in self.cells(data, output_shape):
+        inside = np.arange(plane).reshape(1, 1, *data.shape[2:])
+        cells = (self.cells(array, output_shape) for array in (inside, data))
+        for (_, places), (place, window) in zip(*cells, strict=True):
             if 0 in window.shape[2:]:
                 raise IRError(f"an input of shape {data.shape} has no largest value")
             flat = window.reshape(*data.shape[:2], prod(window.shape[2:]))
             best = flat.argmax(-1)
             values[(..., *place)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
-            indices[(..., *place)] = places[place].ravel()[best]
-        return values, indices.astype(self.index_element_type.dtype)
+            indices[(..., *place)] = places.ravel()[best]
+        return values, indices.astype(self.index_element_type.dtype, copy=False)
 
 
 def edge(index: int, count: int, size: int) -> slice:

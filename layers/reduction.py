@@ -127,10 +127,10 @@ class ReduceMeanV1(Calculation):
     """The mean; that of nothing is zero, as in OpenVINO."""
 
     def calculated(self, data: Array, axes: Axes) -> Array:
-        total = data.sum(axes, keepdims=True)
+        total = np.asarray(data.sum(axes, keepdims=True))
         count = max(prod(data.shape[axis] for axis in axes), 1)
         if data.dtype.kind == "f":
-            return total / data.dtype.type(count)
+            return np.divide(total, data.dtype.type(count), out=total)
         # Towards zero, not down.
         return np.sign(total) * (np.abs(total) // total.dtype.type(count))
 

@@ -25,8 +25,6 @@ from .matrix import usual_scale
 class OneHotV1(Op):
     """A new axis on which the place that an index names has one value, all others another."""
 
-    rooms = 1
-
     axis: Int
 
     def infer(
@@ -52,8 +50,11 @@ class OneHotV1(Op):
     ) -> tuple[Array, ...]:
         place = axis_of(self.axis, indices.ndim + 1)
         count = int(depth.reshape(()))
-        named = self.named(np.expand_dims(indices.astype(np.int64), place), count)
         shape = (*indices.shape[:place], count, *indices.shape[place:])
+        # Of each index its place, twice, whether it is there, and values.
+        require(prod(shape) * on_value.itemsize + indices.size * (25 + 2 * on_value.itemsize))
+        wide = indices.astype(np.int64, copy=False)
+        named = self.named(np.expand_dims(wide, place), count)
         made = np.full(shape, off_value.astype(on_value.dtype).reshape(()), on_value.dtype)
         if made.size:
             # Who names no place writes again what stands at the first.
@@ -91,6 +92,7 @@ class CTCGreedyDecoderV1(Op):
         return (Tensor(data.type, Shape(shape)),)
 
     def run(self, data: Array, sequence_mask: Array) -> tuple[Array, ...]:
+        require_steps(data)
         classes = likeliest(data).T
         within = np.logical_and.accumulate(sequence_mask.T != 0, axis=1)
         kept = decoded(classes, within, data.shape[2] - 1, self.ctc_merge_repeated)
@@ -123,6 +125,7 @@ class CTCGreedyDecoderSeqLenV6(Op):
         self, data: Array, sequence_length: Array, blank_index: Array | None = None
     ) -> tuple[Array, ...]:
         blank = data.shape[2] - 1 if blank_index is None else int(blank_index.ravel()[0])
+        require_steps(data)
         classes = likeliest(data)
         within = np.arange(data.shape[1]) < sequence_length[:, None]
         rows, counts = packed(classes, decoded(classes, within, blank, self.merge_repeated))
@@ -132,12 +135,22 @@ class CTCGreedyDecoderSeqLenV6(Op):
         )
 
 
+def require_steps(data: Array) -> None:
+    """Refuse more steps than there is memory to choose their classes and put them in order."""
+    wider = 0 if data.dtype in (np.float32, np.float64) else 8 * data.size
+    require(max(wider, 36 * prod(data.shape[:2])))
+
+
 def likeliest(data: Array) -> Array:
     """The class of the greatest value at each step."""
     if not data.shape[-1]:
         raise IRError("the data are of no classes")
     found: Array = widened(data).argmax(-1)
     return found
+
+
+#: Bytes of a row's loss, and of its lengths as numbers of Python in lists.
+_OF_A_ROW = 80
 
 
 class CTCLossV4(Op):
@@ -183,11 +196,13 @@ class CTCLossV4(Op):
         blank_index: Array | None = None,
     ) -> tuple[Array, ...]:
         blank = logits.shape[2] - 1 if blank_index is None else int(blank_index)
+        require(_OF_A_ROW * len(logits))
         losses = np.empty(len(logits), np.float64)
         rows = zip(logits, logit_length.tolist(), labels, label_length.tolist(), strict=True)
         for index, (row, length, target, count) in enumerate(rows):
             if not 0 <= count <= length <= len(row):
                 raise IRError(f"{count} labels in {length} steps of {len(row)}")
+            require(_OF_A_ROW * len(logits) + 24 * length * row.shape[1] + 64 * length)
             chances = row[:length].astype(np.float64)
             chances -= np.logaddexp.reduce(chances, axis=1, keepdims=True)
             within_axis(np.array([blank, *target[:count]]), row.shape[1])
@@ -239,8 +254,6 @@ class ScaledDotProductAttentionV13(Op):
 
     A sixth input, the sink, is one more key per head that matches so well and has no value.
     """
-
-    rooms = 3
 
     causal: Bool
 
@@ -305,17 +318,22 @@ class ScaledDotProductAttentionV13(Op):
         scale: Array | None = None,
         sink: Array | None = None,
     ) -> tuple[Array, ...]:
+        count, wider = query.shape[-2], max(query.itemsize, 4)
+        mask = () if attention_mask is None or self.causal else attention_mask.shape
+        heads = prod(np.broadcast_shapes(query.shape[:-2], key.shape[:-2], mask[:-2]))
+        # There is a score for each query and key, much more than what goes in: three of them at
+        # once, and the scaled query.
+        row = wider * (3 * heads * key.shape[-2] + prod(query.shape[:-2]) * query.shape[-1])
+        at_once = min(count, max(1, PIECE // max(row, 1)))
+        tall = max(count, *mask[-2:-1], 1)  # a mask may make many scores of one query
+        made = wider * heads * tall * value.shape[-1]
+        given = 0 if query.itemsize == wider else wider * (query.size + key.size + value.size)
+        require(given + made + max(row * (at_once if tall == count else tall), made))
         q, k, v = widened(query), widened(key), widened(value)
         factor = usual_scale(q.shape[-1]) if scale is None else float(scale.ravel()[0])
-        count = q.shape[-2]
-        row = 2 * prod(q.shape[:-2]) * k.shape[-2] * q.itemsize
-        if count * row <= PIECE:
-            parts = [slice(None)]
-        else:  # there is a score for each query and key: much more than what goes in
-            parts = [*pieces(count, row)]
-            require(row * (parts[0].stop - parts[0].start))
+        parts = [slice(None)] if at_once == count else [*pieces(count, row)]
         columns = np.swapaxes(k, -1, -2)
-        made = []
+        attended = []
         for rows in steps(parts):
             scores = q[..., rows, :] * q.dtype.type(factor) @ columns
             if self.causal:
@@ -325,8 +343,9 @@ class ScaledDotProductAttentionV13(Op):
                 scores = masked(scores, rows_of(attention_mask, rows, count))
                 check_scores(v.shape[-2], scores.shape[-1])
             beside = None if sink is None else rows_of(sink, rows, count)
-            made.append((shares(scores, beside) @ v).astype(q.dtype))
-        return (narrowed(made[0] if len(made) == 1 else np.concatenate(made, -2), query.dtype),)
+            attended.append((shares(scores, beside) @ v).astype(q.dtype, copy=False))
+        whole = attended[0] if len(attended) == 1 else np.concatenate(attended, -2)
+        return (narrowed(whole, query.dtype),)
 
 
 def rows_of(array: Array, rows: slice, count: int) -> Array:

@@ -381,9 +381,12 @@ class LSTMCellV1(LSTMCell):
         p: Array | None = None,
     ) -> tuple[Array, ...]:
         bias = np.zeros(len(w), w.dtype) if b is None else b
+        check_width(x.shape[-1], w.shape[-1])
+        # Wider weights, and in another order.
+        each = 8 if w.itemsize < 4 else w.itemsize
+        require(each * (w.size + r.size + bias.size) + self.taken(x, initial_hidden_state.size))
         weights = [self.ordered(fractional(array)) for array in (w, r, bias)]
         step = self.step(weights[0], weights[1], weights[2], None if p is None else fractional(p))
-        check_width(x.shape[-1], w.shape[-1])
         return self.stepped(step, x, (initial_hidden_state, initial_cell_state))
 
     def ordered(self, weights: Array) -> Array:

@@ -345,8 +345,12 @@ class SearchSortedV15(Indexed):
         if rows.ndim == 1:
             return (places_in(rows, wanted, side, self.output_type.dtype),)
         found = np.empty(wanted.shape, self.output_type.dtype)
-        for place in steps(np.ndindex(*wanted.shape[:-1])):
-            found[place] = np.searchsorted(rows[place], wanted[place], side)
+        wider = 4 * (rows.size + wanted.size) if rows is not sorted_sequence else 0
+        require(found.nbytes + 8 * wanted.shape[-1] + wider)
+        count = prod(wanted.shape[:-1])
+        lines = (array.reshape(count, array.shape[-1]) for array in (rows, wanted, found))
+        for row, some, into in steps(zip(*lines, strict=True)):
+            into[...] = np.searchsorted(row, some, side)
         return (found,)
 
 

@@ -20,12 +20,16 @@ from .budget import require, steps
 from .sort import Indexed
 from .sort_nms import REAL, Found, check_boxes, product
 from .sort_pairs import pairs_of
-from .sort_rows import COMPARED, Clashes, Ranked, best_of_rows
+from .sort_rows import COMPARED, Clashes, Ranked, best_of_rows, require_room
 from .sort_suppression import Upright, above, grown, overlaps, overlaps_met
 
 COMMON = (
     "sort_result_type", "output_type", "nms_top_k", "keep_top_k", "sort_result_across_batch",
 )  # fmt: skip
+
+
+#: Bytes of the arrays that are kept of an image, and of each box in them and when they are joined.
+_OF_AN_IMAGE, _OF_A_KEPT_ONE = 900, 80
 
 
 class ManyClasses(Indexed):
@@ -69,9 +73,19 @@ class ManyClasses(Indexed):
 
     def run(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
         images, count, _ = boxes.shape
+        self.require_room(scores, images)
         parts = [self.kept(i, i * count, boxes[i, None], scores[i]) for i in range(images)]
         found = self.ordered(parts)
         return self.outputs(found, found.box, boxes.reshape(-1, 4)[found.box], images)
+
+    @np.errstate(all="ignore")  # what is infinite or no number goes its way
+    def require_room(self, scores: Array, images: int) -> None:
+        """Refuse more boxes than there is memory to keep of all images, and to join."""
+        require(scores.size)
+        room = int(np.count_nonzero(self.is_enough(scores)))
+        if self.keep_top_k != -1:
+            room = min(room, images * self.keep_top_k)
+        require(_OF_AN_IMAGE * images + _OF_A_KEPT_ONE * room)
 
     @np.errstate(all="ignore")  # what is infinite or no number goes its way
     def kept(self, image: int, first: int, boxes: Array, scores: Array) -> Found:
@@ -147,6 +161,7 @@ class MatrixNmsV8(ManyClasses):
     def suppressed(
         self, boxes: Array, first: Array, scores: Array, good: Array, most: int
     ) -> Ranked:
+        require_room(len(boxes), good)
         ranked = Ranked.of(scores, good, most)
         measure, sigma = grown(overlaps_met, self.extra), np.float32(self.gaussian_sigma)
         gaussian = self.decay_function == "gaussian"
@@ -268,6 +283,7 @@ class MulticlassNmsV9(MulticlassNmsV8):
     def run(self, boxes: Array, scores: Array, roisnum: Array | None = None) -> tuple[Array, ...]:
         if roisnum is None:
             return super().run(boxes, scores)
+        self.require_room(scores, len(roisnum))
         counts = np.maximum(roisnum.astype(np.int64), 0)
         stops = counts.cumsum()
         if len(stops) and stops[-1] > boxes.shape[1]:

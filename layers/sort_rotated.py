@@ -7,11 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..schemas import Array
-from .budget import steps
+from .budget import require, steps
 from .sort_suppression import ratio
 
 #: So many pairs are worked out at once.
 AT_ONCE = 1 << 12
+#: Bytes that a pair takes: its edges, where they cross, and which points are common.
+_OF_A_PAIR = 4000
 #: Below such a limit what roundings leave of boxes apart might count.
 LEAST = np.float32(1e-3)
 #: What roundings may hide.
@@ -75,6 +77,7 @@ def vertices(boxes: Array) -> Array:
 
 def shared_area(one: Array, other: Array) -> Array:
     """Areas that pairs of rectangles share: those of the polygons of their common points."""
+    require(_OF_A_PAIR * len(one))
     inside = [contained(one, other), contained(other, one)]
     crossings, crossed = intersections(one, other)
     points = np.concatenate([one, other, crossings], 1)

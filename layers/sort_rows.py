@@ -43,6 +43,8 @@ AHEAD = 4
 SOON = 16
 #: Bytes that ranking takes for a box beside what sorting takes: its row, places and scores.
 OF_A_GOOD_ONE = 60
+#: Bytes of a pair of boxes that is looked at: by comparisons first, then for its overlap.
+_OF_A_PAIR = 16
 #: So many pairs are told apart by comparisons at once.
 COMPARED = 1 << 19
 
@@ -115,11 +117,14 @@ class Race(NamedTuple):
             few = AHEAD * self.most
             # Those of the greatest scores are mostly enough.
             last = np.partition(scores, -few, 1)[:, -few, None]
-            some = self.among(Ranked.of(scores, good & (scores >= last)))
+            first = good & (scores >= last)
+            require_room(len(self.pairs.outer[0]), first)
+            some = self.among(Ranked.of(scores, first))
             lacking = some.counts < self.most
             if not lacking.any():
                 return some
             good = good & lacking[:, None]
+            require_room(len(self.pairs.outer[0]), good)
             rest = self.among(Ranked.of(scores, good, self.looked_at))
             return some.at(~lacking[some.row]).joined(rest)
         require_room(len(self.pairs.outer[0]), good)
@@ -367,6 +372,7 @@ class Clashes(NamedTuple):
         cls, pairs: Pairs, ones: Array, others: Array, limit: np.float32, *, behind: bool = False
     ) -> Clashes:
         """Those that overlap by the limit or more; or the first only where it is ``behind``."""
+        require(OF_A_BOX * len(pairs.outer[0]) + _OF_A_PAIR * ones.size * others.shape[1])
         outer = [side[ones][:, :, None] for side in pairs.outer]
         near = reached(outer, [side[others][:, None] for side in pairs.inner])
         if behind:
@@ -421,7 +427,7 @@ class Fading(NamedTuple):
                 width = places.shape[1] or max(BLOCK, 2 * most)
                 within = places.shape[1] + np.arange(width)
                 new = np.where(within < ranked.counts[:, None], starts[:, None] + within, -1)
-                require(40 * rows * width)
+                require(56 * rows * width)
                 fresh = score[new]
                 for before in range(number):
                     self.fade(fresh, box[chosen[:, before, None]], box[new])

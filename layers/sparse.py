@@ -255,9 +255,10 @@ class SparseFillEmptyRowsV16(Op):
     def run(
         self, values: Array, dense_shape: Array, indices: Array, default_value: Array
     ) -> tuple[Array, ...]:
-        self.check_places(dense_shape, indices)
         rows = int(dense_shape[0])
-        require(32 * rows)  # what is counted, and a place and a value for each
+        # What is counted, and a place and a value for each; the order and what is put into it.
+        require(32 * rows + (len(indices) + rows) * (8 + 4 * indices.itemsize + values.itemsize))
+        self.check_places(dense_shape, indices)
         empty = np.bincount(indices[:, 0], minlength=rows) == 0
         added = np.stack([np.flatnonzero(empty), np.zeros(empty.sum(), np.int64)], 1)
         places = np.concatenate([indices, added.astype(indices.dtype)])

@@ -21,7 +21,7 @@ from ..schemas.attributes import Bool, Type
 from ..schemas.packing import NF4
 from ..schemas.tensor import Bounds
 from .base import Kernel, Op
-from .budget import steps
+from .budget import pieces, require, steps
 from .casting import as_float, as_half
 from .value_bounds import as_reals, ends, is_narrow, without
 
@@ -201,10 +201,25 @@ class StringTensorUnpackV15(Op):
         return places, places, Tensor(ElementType.U8, Shape((count,)))
 
     def run(self, data: Array) -> tuple[Array, ...]:
-        texts = [text.encode() for text in data.ravel().tolist()]
-        stops = np.cumsum([0, *map(len, texts)], dtype=np.int32)
-        symbols = np.frombuffer(b"".join(texts), np.uint8)
+        texts = data.reshape(-1)
+        parts = [*pieces(texts.size, _OF_A_TEXT)]
+        stops = np.zeros(texts.size + 1, np.int64)
+        for some in parts:
+            stops[1:][some] = [len(text.encode()) for text in texts[some].tolist()]
+        np.cumsum(stops, out=stops)
+        require(12 * data.size + int(stops[-1]))
+        symbols = np.empty(stops[-1], np.uint8)
+        for some in parts:
+            joined = "".join(texts[some].tolist()).encode()
+            symbols[stops[some.start] : stops[some.stop]] = np.frombuffer(joined, np.uint8)
+        stops = stops.astype(np.int32)
         return stops[:-1].reshape(data.shape), stops[1:].reshape(data.shape), symbols
+
+
+#: Bytes that a short text takes as an object of Python, with its number in a list.
+_OF_A_TEXT = 200
+#: Bytes that a number takes on the way to another type.
+_ON_THE_WAY = 64
 
 
 def like(array: Array) -> Tensor:
@@ -219,16 +234,27 @@ def converted(data: Array, kind: ElementType) -> Array:
         return data
     if kind.is_dynamic or ElementType.STRING in (source, kind):
         raise UnsupportedError(f"{source} is not converted to {kind}")
+    if kind.is_real and kind.dtype == data.dtype and kind is not ElementType.NF4:
+        return data
+    found = np.empty(data.shape, kind.dtype)
+    given, flat = data.reshape(-1), found.reshape(-1)
     with np.errstate(all="ignore"):
-        if kind.is_real:
-            return _as_real(data, kind)
-        # Narrow types do not hold the limits they are compared with.
-        narrow = source.bits < (32 if source.is_real else 8)
-        wide = data.astype(np.float32) if narrow else data
-        if kind is ElementType.BOOLEAN:
-            return wide != 0
-        whole = _truncated(wide, kind) if source.is_real else wide
-        return _wrapped(whole, kind)
+        for some in pieces(given.size, _ON_THE_WAY):
+            flat[some] = _converted(given[some], source, kind)
+    return found
+
+
+def _converted(data: Array, source: ElementType, kind: ElementType) -> Array:
+    """Some values in another element type."""
+    if kind.is_real:
+        return _as_real(data, kind)
+    # Narrow types do not hold the limits they are compared with.
+    narrow = source.bits < (32 if source.is_real else 8)
+    wide = data.astype(np.float32) if narrow else data
+    if kind is ElementType.BOOLEAN:
+        return wide != 0
+    whole = _truncated(wide, kind) if source.is_real else wide
+    return _wrapped(whole, kind)
 
 
 def _as_real(data: Array, kind: ElementType) -> Array:
