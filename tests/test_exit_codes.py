@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from cli_folder import Call, caller, fill_folder
+from vinoir.ir.cli.documents import DOCUMENTS, output_schema
 
 #: Verbs that look at all of a model, with what they need beside it.
 VERBS = (
@@ -63,6 +66,67 @@ def test_what_cannot_be_read_is_3(verb: str, call: Call) -> None:
         code, _, err = call(*verb.replace("MODEL", f"{name}.xml").split())
         assert code == 3, (name, err)
         assert name in err
+
+
+#: Calls of verbs that print JSON, which are wrong whatever the model is.
+MISUSED = (
+    "show --jsn", "show model.xml --depth 1", "show model.xml --layer nobody", "show",
+    "run model.xml -i image=x", "run model.xml --out runs.npz --trace", "check", "check --jobs 0",
+    "infer model.xml -i nobody=1", "bench model.xml --runs none", "simplify model.xml",
+    "diff model.xml", "compare model.xml --against none.npz",
+    "reduce model.xml --fails never -o made",
+    "edit model.xml --rename nobody=x --dry-run", "extract model.xml --to nobody -o made.xml",
+    "merge model.xml", "compress model.xml -o text.npy", "convert model.xml --target 1.1 -o m.xml",
+    "weights list", "weights nothing model.xml", "import nowhere.onnx --dry-run",
+    "explain IR000", "ops Nothing", "show model.xml model.xml --layers --weights w.bin",
+    "shw model.xml", "run model.xml --max-memory much",
+    "bench model.xml --runs 1000000 --max-seconds 0.1",
+    "show cut.xml --max-seconds 60", "run model.xml --max-memory 1K", "draw model.xml",
+)  # fmt: skip
+
+
+def one_document(words: list[str], call: Call) -> tuple[int, Any]:
+    """What a call exits with, and what it prints: one document of its schema, or of any verb."""
+    jsonschema = pytest.importorskip("jsonschema")
+    code, out, err = call(*words)
+    assert out, (words, code, err)
+    document = json.loads(out)
+    verb = document["verb"]
+    jsonschema.validate(document, output_schema(verb if verb in DOCUMENTS else "show"))
+    if "error" in document:
+        said = " ".join(err.split())
+        assert document["error"]["code"] == code > 0, (words, document)
+        assert " ".join(document["error"]["message"].split()) in said, (words, document, err)
+    return code, document
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb.split()[0] in DOCUMENTS])
+def test_a_refused_call_prints_a_document_where_json_is_asked_for(verb: str, call: Call) -> None:
+    if "export" in verb:
+        return
+    for name in ("nowhere", "cut", "short", "alone", "wrong", "custom"):
+        words = verb.replace("MODEL", f"{name}.xml").split()
+        code, document = one_document([*words, "--json"], call)
+        assert document["verb"] == words[0]
+        if code == 3 and "error" in document:
+            assert name in document["error"]["where"]["file"]
+
+
+def test_both_ways_to_ask_for_json_are_one_and_of_many_models_there_are_lines(call: Call) -> None:
+    said = call("show", "nowhere.xml", "--json")
+    assert call("show", "nowhere.xml", "--format", "json") == said
+    assert call("show", "nowhere.xml", "--format=json") == said
+    code, out, _ = call("show", "model.xml", "nowhere.xml", "--json", "--sort", "bytes")
+    assert code == 3
+    assert [json.loads(line)["state"] for line in out.splitlines()] == ["refused", "refused"]
+
+
+@pytest.mark.parametrize("words", MISUSED)
+def test_a_misused_verb_prints_a_document_where_json_is_asked_for(words: str, call: Call) -> None:
+    code, document = one_document([*words.split(), "--json"], call)
+    assert code in (1, 2, 3, 4)
+    assert "error" in document, words
+    assert call(*words.split())[1] == ""
 
 
 @pytest.mark.parametrize("verb", COMPUTING)

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...schemas import InternalError, IRError, LimitError, UsageError
-from ...schemas.printing import printable
-from ...schemas.version import REPORTS, VERSION
+from ...schemas.version import VERSION
 from .options import begin, color_option, debug_option
-from .output import note
+from .refused import CRASH, Refusal, asks_for_json, hush, report
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -54,13 +52,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "schema": ("schema", "Print schemas: of IR, of the operations, of what verbs print as JSON."),
     "completion": ("completion", "Print what lets a shell complete verbs, files and layers."),
 }
-
-CRASH = 70
-#: By Ctrl-C, as shells have it.
-STOPPED = 130
-#: What the linker says that finds no room for a library, and Python of an error that is none.
-_UNMAPPED = ("failed to map segment", "annot allocate memory")
-_UNTOLD = ("without exception set", "without setting an exception")
 
 
 class Verbs(click.Group):
@@ -136,6 +127,7 @@ def main(args: list[str] | None = None) -> None:
     if COMPLETE in os.environ:
         from . import bash  # noqa: F401  # what it completes is asked for there
     code: Any = 0
+    refused: BaseException | None = None
     try:
         code = cli.main(words, prog_name="vinoir", standalone_mode=False)
     except SystemExit as left:
@@ -145,65 +137,17 @@ def main(args: list[str] | None = None) -> None:
             import traceback
 
             traceback.print_exception(error)
-        code = report(error)
+        code, refused = report(error), error
     try:
+        if code and refused is not None and asks_for_json(words):
+            verb = next((word for word in words if word in VERBS), "")
+            Refusal.of(refused).say_json(verb)
         sys.stdout.flush()
     except OSError as error:
         # What is found of the model counts, though nobody reads of it.
         code = report(error) or code
-        _hush()
+        hush()
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _hush() -> None:
-    """Let go what is still to be printed: it would fail once more when Python ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _is_short_of_memory(error: BaseException) -> bool:
-    """Whether a package could not be begun for want of memory: its error is of another type.
-
-    C code that has no memory for an error answers that something went wrong, and not what.
-    """
-    if isinstance(error, SystemError):
-        return str(error).endswith(_UNTOLD)
-    return isinstance(error, ImportError) and any(words in str(error) for words in _UNMAPPED)
-
-
-def report(error: BaseException) -> int:
-    """Say on standard error what went wrong; the exit code for it."""
-    if isinstance(error, click.ClickException):
-        error.show()
-        return error.exit_code
-    if isinstance(error, (click.exceptions.Abort, KeyboardInterrupt)):
-        note("stopped")
-        return STOPPED
-    if isinstance(error, BrokenPipeError):
-        # Whoever read the output has seen enough.
-        _hush()
-        return 0
-    if isinstance(error, IRError):
-        place = f"{error.where}: " if error.where else ""
-        note(f"{place}error: {printable(error.message)}")
-        if error.hint:
-            note(f"  hint: {printable(error.hint)}")
-        return error.exit_code
-    if isinstance(error, OSError):
-        name = f"{error.filename}: " if error.filename else ""
-        note(f"{name}error: {error.strerror or error}")
-        return 3
-    if isinstance(error, MemoryError) or _is_short_of_memory(error):
-        note("error: there is not enough memory")
-        note("  hint: run it where there is more memory; ulimit -v may say how much there is")
-        return LimitError.exit_code
-    if isinstance(error, ImportError) and not (error.name or "").startswith("vinoir"):
-        note(f"error: a package cannot be imported: {printable(error)}")
-        note("  hint: it is missing or broken: install it anew")
-        return UsageError.exit_code
-    bug = error if isinstance(error, InternalError) else InternalError(error)
-    note(str(bug))
-    note(f"  hint: please report it, with what --debug prints, to {REPORTS}")
-    return CRASH
-
-
-__all__: list[Any] = ["cli", "main"]
+__all__: list[Any] = ["CRASH", "cli", "main", "report"]

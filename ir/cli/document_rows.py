@@ -22,6 +22,28 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
 
+class Place(Part):
+    """Where in a document something is; what is not known is None."""
+
+    file: str | None
+    line: int | None
+    column: int | None
+    layer: int | None
+    name: str | None
+    type: str | None
+    version: str | None
+    attribute: str | None
+
+
+class ErrorRow(Part):
+    """Why a call was refused; ``code`` is the exit code."""
+
+    code: int
+    message: str
+    where: Place | None
+    hint: str | None
+
+
 class End(Part):
     """An input or output of a model."""
 

@@ -20,6 +20,7 @@ from .document_rows import (
     DifferenceRow,
     EditRow,
     End,
+    ErrorRow,
     Expected,
     FileReport,
     Held,
@@ -71,6 +72,12 @@ class Line(Document):
     seconds: float
     #: The seconds or bytes that were too few.
     limit: float | None = None
+
+
+class Refused(Document):
+    """Any call that was refused before it printed its document."""
+
+    error: ErrorRow
 
 
 class ShowSummary(Document):
@@ -359,7 +366,8 @@ def output_schema(verb: str | None = None) -> dict[str, Any]:
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     if verb is None:
         inputs: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
-            (name, "serialization", TypeAdapter(kind)) for name, kind in DOCUMENTS.items()
+            (name, "serialization", TypeAdapter(kind | Refused))
+            for name, kind in DOCUMENTS.items()
         ]
         rows, rest = TypeAdapter.json_schemas(inputs, ref_template="#/$defs/{model}")
         return dialect | rest | {"verbs": {name: rows[name, mode] for name, mode, _ in inputs}}
@@ -367,4 +375,4 @@ def output_schema(verb: str | None = None) -> dict[str, Any]:
         raise UsageError(
             f'"{verb}" prints no JSON of its own', hint=f"there are {', '.join(DOCUMENTS)}"
         )
-    return dialect | TypeAdapter(DOCUMENTS[verb]).json_schema(mode="serialization")
+    return dialect | TypeAdapter(DOCUMENTS[verb] | Refused).json_schema(mode="serialization")

@@ -22,7 +22,7 @@ from typing import Any
 
 import click
 
-from ...schemas import IRError, LimitError, UsageError
+from ...schemas import IRError, LimitError, UsageError, Where
 from ...schemas.printing import counted
 from ..document import by_input
 from ..execution import is_filling
@@ -40,7 +40,8 @@ from ..fleet import (
 )
 from ..storage import beside
 from .options import STDIN, limit_options, pairs
-from .output import heading, note
+from .output import heading, note, say_json
+from .refused import Refusal, report
 
 #: What names one file for one model cannot be given for many.
 FOR_ONE = ("weights", "save", "expect", "in_place", "onnx", "plot")
@@ -145,7 +146,10 @@ def _within_limits(
     (line,) = sweep
     said = line["result"]
     if said is None:
-        note(f"{model}: error: {line['error']}")
+        refusal = Refusal(line["code"], line["error"], Where(model))
+        refusal.say()
+        if values["format_"] == "json":
+            refusal.say_json(verb)
     else:
         click.echo(said["out"], nl=False)
         click.echo(said["err"], nl=False, err=True)
@@ -279,7 +283,7 @@ class Watch:
             self.codes[line["code"]] += 1
         if self.is_shown:
             self._wipe()
-        click.echo(json.dumps(line).replace("\x7f", "\\u007f"))
+        say_json(line, indent=None)
         now = time.monotonic()
         if self.is_shown and now - self.looked > LOOK:
             self.looked = now
@@ -392,9 +396,9 @@ class Verb:
             except (MemoryError, LimitError):
                 raise
             except Exception as error:
-                from . import report
-
                 outcome.code, outcome.state = report(error), "refused"
+                if self.is_alone and self.values["format_"] == "json":
+                    Refusal.of(error).say_json(self.name)
         text = out.getvalue()
         if self.is_alone:
             outcome.result = {"out": text, "err": err.getvalue()}

@@ -15,7 +15,7 @@ import click
 
 from ...schemas import UsageError
 from .naming import before_value, input_names
-from .output import note, ready_streams, set_colour
+from .output import note, note_json_said, ready_streams, set_colour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,6 +178,7 @@ def named_stdin(what: str) -> io.BytesIO:
 def begin() -> None:
     """Forget what an earlier command line of this process settled; make streams usable."""
     _taken.clear()
+    note_json_said(has=False)
     set_colour("auto")
     ready_streams()
 

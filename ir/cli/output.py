@@ -26,6 +26,7 @@ _SPELLING = "vinoir"
 
 #: What ``--color`` says.
 _colour: Literal["auto", "always", "never"] = "auto"
+_has_said_json = False
 
 
 def set_colour(when: Literal["auto", "always", "never"]) -> None:
@@ -101,10 +102,22 @@ def heading(verb: str) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, "verb": verb}
 
 
-def say_json(content: Mapping[str, Any]) -> None:
+def say_json(content: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Print an object as JSON in plain ASCII: what is not printable is escaped as JSON has it."""
-    text = json.dumps(json_value(content), indent=2, default=str, allow_nan=False)
+    text = json.dumps(json_value(content), indent=indent, default=str, allow_nan=False)
+    note_json_said()
     click.echo(text.replace("\x7f", "\\u007f"))
+
+
+def has_said_json() -> bool:
+    """Whether this command line has printed JSON: what went wrong later has no second document."""
+    return _has_said_json
+
+
+def note_json_said(*, has: bool = True) -> None:
+    """Note that JSON is printed now, also by a process of ours, or that a command line begins."""
+    global _has_said_json
+    _has_said_json = has
 
 
 def shape_of(sizes: Iterable[object]) -> str:
