@@ -445,7 +445,7 @@ class RegionYoloV1(Op):
         batch, channels, height, width = data.shape
         if channels < regions * entries or (self.do_softmax and channels > regions * entries):
             raise IRError(f"{channels} channels, {regions} regions of {entries} are expected")
-        require(2 * 4 * data.size)
+        require(2 * 4 * batch * regions * entries * height * width)
         wide = data[:, : regions * entries].astype(np.float32, order="C")
         boxes = wide.reshape(batch, regions, entries, height * width)
         squashed = [slice(0, 2), slice(self.coords, self.coords + 1 if self.do_softmax else None)]

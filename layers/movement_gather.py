@@ -65,14 +65,15 @@ class Gather(Op):
         batch = self.batch() + (indices.ndim if self.batch() < 0 else 0)
         size, before = data.shape[place], data.shape[:place]
         shape = (*before, *indices.shape[batch:], *data.shape[place + 1 :])
-        # The indices as NumPy wants them, which of them lie beyond, and those that do not.
-        require(prod(shape) * data.itemsize * (2 if batch else 1) + 24 * indices.size)
+        taken_bytes = prod(shape) * data.itemsize
+        require(taken_bytes + (0 if indices.dtype == np.int64 else 8 * indices.size))
         indices = indices.astype(np.int64, copy=False)
         if size and not batch:
             with suppress(IndexError):
                 # As an array: of named sizes NumPy hands out a single one itself.
                 return (np.asarray(np.take(data, indices, place), data.dtype),)
-        # Of what lies beyond the axis OpenVINO makes zeros.
+        # Which indices lie beyond, and those that do not; of the former OpenVINO makes zeros.
+        require(taken_bytes * (2 if batch else 1) + 24 * indices.size)
         beyond = (indices < -size) | (indices >= size)
         if not size:
             return (np.zeros(shape, data.dtype),)
