@@ -458,6 +458,8 @@ class StepRow(Part):
 class ConstantRow(Part):
     """A constant and its place in the .bin."""
 
+    #: The path of the body that it is in: ``outer/body``.
+    body: str
     id: int
     name: str
     type: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ...schemas import Array, UsageError
 from ...schemas.printing import counted
 from ..display import constant_bytes, plot_weights, plotted, write_text
 from ..document import Layer, Model
+from ..surgery import body_path
 from .archive import save_arrays
 from .options import (
     Source,
@@ -43,7 +45,8 @@ def weights_command() -> None:
 @format_option()
 def list_command(source: Source, format_: str) -> None:
     """List every constant of MODEL with its type, shape and place in the .bin."""
-    rows = [constant_facts(layer) for layer in constants(source.read())]
+    found = source.read()
+    rows = [{"body": path, **constant_facts(layer)} for path, layer in constants(found)]
     if format_ == "json":
         print_json("weights", {"constants": rows})
         return
@@ -53,7 +56,7 @@ def list_command(source: Source, format_: str) -> None:
         [
             [
                 r["id"],
-                r["name"],
+                placed(r["body"], r["name"]),
                 r["type"],
                 r["shape"],
                 "-" if r["offset"] is None else r["offset"],
@@ -70,15 +73,15 @@ def list_command(source: Source, format_: str) -> None:
 @output_option("The .npz to write", required=True)
 @force_option
 def export_command(source: Source, output: str, force: bool) -> None:
-    """Write every constant of MODEL into an .npz, under its layer's name."""
+    """Write every constant of MODEL into an .npz, under its layer's name (in a body its path)."""
     if not output.lower().endswith(".npz"):
         raise UsageError(f'"{output}" does not end in .npz')
     refuse_present(force, output)
     found = source.read()
     arrays: dict[str, Array] = {}
-    for layer in constants(found):
-        name = layer.name if layer.name not in arrays else f"{layer.name}#{layer.id}"
-        arrays[name] = layer.value
+    for path, layer in constants(found):
+        name = placed(path, layer.name)
+        arrays[name if name not in arrays else f"{name}#{layer.id}"] = layer.value
     save_arrays(arrays, output, force=force)
     note(f"wrote {counted(len(arrays), 'constant')} to {output}")
 
@@ -110,9 +113,16 @@ def plot_command(source: Source, output: str, least: int, most: int, force: bool
     note(f"drew {counted(min(whole, most), 'constant')}{largest} into {output}")
 
 
-def constants(model: Model) -> list[Layer]:
-    """Every constant, also those in bodies."""
-    return [layer for layer in model.everywhere() if layer.is_constant]
+def constants(model: Model) -> Iterator[tuple[str, Layer]]:
+    """Every constant, and the path of the body that it is in; "" in the model itself."""
+    for layer in model.everywhere():
+        if layer.is_constant:
+            yield "" if layer.graph is None else body_path(layer.graph), layer
+
+
+def placed(body: str, name: str) -> str:
+    """A name behind the path of a body."""
+    return f"{body}/{name}" if body else name
 
 
 def constant_facts(layer: Layer) -> dict[str, Any]:

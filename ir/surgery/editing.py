@@ -72,9 +72,13 @@ def edit(model: ModelLike, edits: Edits, *, folder: str | PathLike[str] | None =
     before, count, lost = size_of(work), len(work), lost_variables(work).keys()
     benches: dict[str | Graph | None, Workbench] = {}
     given: list[Layer] = []
+    has_bodies = any(layer.bodies for layer in work.layers)
     for number, order in enumerate(orders, 1):
         try:
-            bench = bench_of(work, benches, order.body)
+            body: str | Graph | None = order.body
+            if has_bodies and body is None:
+                body, order = order.placed(work)
+            bench = bench_of(work, benches, body)
             order.apply(Desk(work, bench, report, Path(folder) if folder else place, given=given))
         except IRError as error:
             error.message = f"{_named(entries[number - 1], number, len(entries))}: {error.message}"

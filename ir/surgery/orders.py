@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
@@ -17,7 +17,7 @@ from ...layers.base import Op
 from ...schemas import Array, ElementType, IRError, UsageError
 from ..document import Graph, Layer, Model, array_of
 from .outcome import Surgery
-from .transplanting import body_at
+from .transplanting import body_at, graph_of
 from .workbench import Source, Workbench
 
 #: A layer by its name, or by its id.
@@ -74,6 +74,8 @@ class Edit(BaseModel):
 
     #: Whether types or shapes may be others afterwards, without an input being fed another way.
     reshapes: ClassVar[bool] = False
+    #: The fields, of which a path may lead into a body: ``loop/body/add``.
+    named_by_paths: ClassVar[tuple[str, ...]] = ()
 
     body: Word | None = Field(
         None,
@@ -95,6 +97,16 @@ class Edit(BaseModel):
         if self.reshapes:
             desk.bench.forget_tensors()
 
+    def placed(self, model: Model) -> tuple[Graph | None, Self]:
+        """The body that the path of a layer or tensor leads to, and the same edit in there."""
+        for key in self.named_by_paths:
+            path = getattr(self, key)
+            if isinstance(path, str):
+                graph, name = graph_of(model, path)
+                if graph is not model:
+                    return graph, self.model_copy(update={key: name})
+        return None, self
+
     def _carry_out(self, desk: Desk) -> None:
         raise NotImplementedError
 
@@ -102,7 +114,11 @@ class Edit(BaseModel):
 class Chosen(Edit):
     """An edit of some layers."""
 
-    layer: Key | None = Field(None, description="a layer by its name or id")
+    named_by_paths: ClassVar[tuple[str, ...]] = ("layer",)
+
+    layer: Key | None = Field(
+        None, description="a layer by its name or id; in a body by its path, such as loop/add"
+    )
     layers: str | None = Field(None, description="a regular expression for whole layer names")
     type: str | None = Field(None, description="the type of the layers, such as ReLU")
 

@@ -18,6 +18,8 @@ from .workbench import Source, attribute_text, expression, newest
 class Rename(Chosen):
     """Rename layers or tensors; with a regular expression, ``to`` may name its groups."""
 
+    named_by_paths = ("layer", "tensor", "any")
+
     op: Literal["rename"]
     tensor: str | None = Field(None, description="a tensor by its name")
     tensors: str | None = Field(None, description="a regular expression for whole tensor names")
@@ -287,6 +289,7 @@ class SetConstant(Valued):
     """Give a constant another value; it keeps its type unless another is named."""
 
     reshapes: ClassVar[bool] = True
+    named_by_paths = ("layer",)
     op: Literal["set-constant"]
     layer: Key = Field(description="the constant")
     type: str | None = Field(None, description="an element type, such as f16")
@@ -414,6 +417,8 @@ class Insert(Edit):
 
 class ReplaceLayer(Edit):
     """Put a new layer in the place of one: it takes what that took, and feeds what that fed."""
+
+    named_by_paths = ("layer",)
 
     op: Literal["replace-layer"]
     layer: Key = Field(description="the layer that goes")

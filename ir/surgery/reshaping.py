@@ -12,6 +12,7 @@ from ..document import BODIES_OF, FreeNames, Graph, Layer, Model, Port, dims_of
 from ..inference import Inferred, Shapes, infer, infer_bodies, infer_graph, inputs_of
 from ..opening import ModelLike, opened
 from .outcome import Surgery
+from .transplanting import body_path
 
 #: The outputs of layers, by the ids of the layers.
 Tensors: TypeAlias = Mapping[int, tuple[Tensor, ...]]
@@ -214,16 +215,15 @@ BodyTensors: TypeAlias = tuple[Mapping[int, Tensor], Tensors]
 
 def inferred_bodies(graph: Graph, tensors: Tensors) -> Iterator[tuple[str, Graph, BodyTensors]]:
     """Every body in a graph, those in bodies too, by its path: ``outer/body``."""
-    waiting = [("", graph, tensors)]
-    for path, outer, known in waiting:
+    waiting = [(graph, tensors)]
+    for outer, known in waiting:
         for layer in outer.layers:
             if layer.type in BODIES_OF and layer.id in known:
                 found = tensors_of_bodies(outer, layer, known)
-                for tag, body in layer.bodies.items():
+                for body in layer.bodies.values():
                     if id(body) in found:
-                        own = f"{path}{layer.name}/{tag}"
-                        yield own, body, found[id(body)][1]
-                        waiting.append((f"{own}/", body, found[id(body)][1][1]))
+                        yield body_path(body), body, found[id(body)][1]
+                        waiting.append((body, found[id(body)][1][1]))
 
 
 def tensors_of_bodies(

@@ -93,17 +93,39 @@ def body_at(model: Model, path: str) -> Graph:
     return graph
 
 
+def body_path(graph: Graph) -> str:
+    """The path by which :func:`body_at` finds a body, such as ``loop/body``; "" of a model."""
+    owner = graph.owner
+    if owner is None:
+        return ""
+    around = "" if owner.graph is None else body_path(owner.graph)
+    (tag,) = (tag for tag, body in owner.bodies.items() if body is graph)
+    return f"{around}/{owner.name}/{tag}" if around else f"{owner.name}/{tag}"
+
+
+def graph_of(model: Model, path: str) -> tuple[Graph, str]:
+    """The graph that has what a path names, and its name there: ``outer/inner`` is in a body.
+
+    Where neither the model nor a body has such a layer or tensor, it is looked for in the model.
+    """
+    if "/" in path and not model.is_name(path):
+        for place, letter in enumerate(path):
+            if letter == "/":
+                with suppress(UsageError):
+                    graph, name = body_at(model, path[:place]), path[place + 1 :]
+                    graph.layer(name)
+                    return graph, name
+    return model, path
+
+
 def layer_at(model: Model, path: str) -> Layer:
     """The layer of a name, id or tensor name, in a body behind the path of that: ``outer/inner``.
 
     Raises:
         UsageError: There is no such layer.
     """
-    for place, letter in enumerate(path):
-        if letter == "/" and not model.is_name(path):
-            with suppress(UsageError):
-                return body_at(model, path[:place]).layer(path[place + 1 :])
-    return model.layer(path)
+    graph, name = graph_of(model, path)
+    return graph.layer(name)
 
 
 def ends_in_order(graph: Graph, inputs: list[Layer], outputs: list[Layer]) -> None:
@@ -115,4 +137,6 @@ def ends_in_order(graph: Graph, inputs: list[Layer], outputs: list[Layer]) -> No
     graph.arrange([*inputs, *rest, *outputs])
 
 
-__all__ = ["as_model", "body_at", "ends_in_order", "layer_at", "transplant"]
+__all__ = [
+    "as_model", "body_at", "body_path", "ends_in_order", "graph_of", "layer_at", "transplant",
+]  # fmt: skip
