@@ -33,6 +33,22 @@ def ir_version(file: File, rng: random.Random) -> Made:
 
 
 @text("error")
+def as_executed(file: File, rng: random.Random) -> Made:
+    """Layers as those of an execution graph: without a version, with what they took."""
+    marks = 'execTimeMcs="7" primitiveType="ref_any_f32" runtimePrecision="f32"'
+    lines = list(file.lines)
+    for order, layer in enumerate(outer(file)):
+        row, data = layer.sourceline - 1, layer.find("data")
+        lines[row] = re.sub(r' version="[^"]*"', "", lines[row], count=1)
+        if data is None:
+            lines[row] += f'<data execOrder="{order}" {marks} />'
+        else:
+            told = f'<data execOrder="{order}" {marks} '
+            lines[data.sourceline - 1] = lines[data.sourceline - 1].replace("<data ", told, 1)
+    return "\n".join(lines), at(file.root), set()
+
+
+@text("error")
 def no_ir_version(file: File, rng: random.Random) -> Made:
     return set_attribute(file, file.root, "version", None), at(file.root), set()
 
