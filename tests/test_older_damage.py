@@ -277,6 +277,16 @@ def test_layers_that_resize_alike_share_their_matrices() -> None:
     assert sizes == [(12, 16), (24, 32)]
 
 
+@pytest.mark.parametrize("sizes", [(4096, 2048), (2048, 4096)])
+def test_an_axis_that_stays_as_long_takes_no_matrix(sizes: tuple[int, int]) -> None:
+    file = OldFile(6)
+    file.add("Resample", [file.input((1, 1, 4096, 4096))], [(1, 1, *sizes)],
+             {"type": "linear", "antialias": 1, "factor": 1})  # fmt: skip
+    model = ir.loads(file.xml, b"")
+    assert [x.value.shape for x in model.layers if x.type == "Const"] == [(2048, 4096)]
+    assert [x.outputs[0].dims for x in model.layers if x.type == "MatMul"] == [(1, 1, *sizes)]
+
+
 def test_matrices_of_all_layers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     file = many_matrices((16, 16), (16, 20), (24, 16))
     monkeypatch.setattr("vinoir.ir.files.older.image.MOST_PLACES", 12 * 16 + 15 * 20 + 18 * 24)

@@ -236,6 +236,14 @@ PLACES = {    "reshape of some axes, as Caffe has it": Case(
         "Resample", [(1, 2, 8, 6)], {"type": "caffe.ResampleParameter.LINEAR", "factor": 0.5,
          "antialias": 1}, {}, [(1, 2, 4, 3)], lambda x: resample_linear(x, 4, 3, antialias=True),
     ),
+    "resample one axis to fewer, widened": Case(
+        "Resample", [(1, 2, 8, 6)], {"type": "caffe.ResampleParameter.LINEAR", "factor": 1,
+         "antialias": 1}, {}, [(1, 2, 8, 3)], lambda x: resample_linear(x, 8, 3, antialias=True),
+    ),
+    "resample the other axis to fewer, widened": Case(
+        "Resample", [(1, 2, 8, 6)], {"type": "caffe.ResampleParameter.LINEAR", "factor": 1,
+         "antialias": 1}, {}, [(1, 2, 4, 6)], lambda x: resample_linear(x, 4, 6, antialias=True),
+    ),
     "resample to an input's sizes": Case(
         "Resample", [(1, 2, 3, 4), np.float32([1, 2, 5, 7])],
         {"type": "caffe.ResampleParameter.LINEAR", "factor": 1, "antialias": 0}, {},

@@ -112,16 +112,21 @@ def _widened(old: Old, sizes: tuple[int, ...]) -> Output:
     """Linear with ``antialias``, as products of matrices: OpenVINO of today ignores the word."""
     dims = old.dims()
     old.remark("linear with antialias is a product by a matrix for each axis", fixed=0)
+    # An axis that stays as long is what it was: its matrix would be that of ones.
     *deep, height, width = (
-        _matrix(old, size, new) for size, new in zip(dims[2:], sizes, strict=True)
+        None if size == new else _matrix(old, size, new)
+        for size, new in zip(dims[2:], sizes, strict=True)
     )
-    made = old.add(
-        "MatMul", "opset1", [height, old.reals(0)], transpose_a=False, transpose_b=False
-    )
-    made = old.add("MatMul", "opset1", [made, width], transpose_a=False, transpose_b=True)
+    made, straight = old.reals(0), {"transpose_a": False, "transpose_b": False}
+    if height is not None:
+        made = old.add("MatMul", "opset1", [height, made], **straight)
+    if width is not None:
+        made = old.add("MatMul", "opset1", [made, width], transpose_a=False, transpose_b=True)
     for depth in deep:
+        if depth is None:
+            continue
         flat = old.reshape(made, (*dims[:3], sizes[-2] * sizes[-1]))
-        made = old.add("MatMul", "opset1", [depth, flat], transpose_a=False, transpose_b=False)
+        made = old.add("MatMul", "opset1", [depth, flat], **straight)
         made = old.reshape(made, (*dims[:2], *sizes))
     return made
 
