@@ -11,9 +11,10 @@ Byte-wide types are views on the buffer, nothing is copied. The narrow ones are 
 from __future__ import annotations
 
 import struct
+import tokenize
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
@@ -29,11 +30,21 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview | NDArray[np.uint8]"
 
 _Bytes: TypeAlias = NDArray[np.uint8]
 
-#: What NumPy and zipfile raise where a .npy or an .npz is not what they expect, or is not there.
+#: What NumPy and zipfile raise where a .npy or an .npz is not what they expect, or is not there:
+#: a RuntimeError of what seems to be encrypted, a TokenError of a header that does not end.
 UNLIKE_ARRAYS = (
-    ValueError, EOFError, OSError, KeyError, NotImplementedError, SyntaxError, struct.error,
-    zipfile.BadZipFile, zlib.error,
+    ValueError, EOFError, OSError, KeyError, RuntimeError, SyntaxError, struct.error,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
+
+
+def array_in(archive: Mapping[str, Any], name: str) -> Array:
+    """An array of an .npz; NumPy hands out the bytes of what is none."""
+    found = archive[name]
+    if not isinstance(found, np.ndarray):
+        raise ValueError("it does not begin as an array does")
+    return found
+
 
 #: The sixteen values of nf4, as float32 (Dettmers et al., "QLoRA").
 NF4 = np.array(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ from vinoir.ir.cli import main
 from vinoir.ir.comparing import rounding
 from vinoir.ir.comparing.constants import distance
 from vinoir.ir.comparing.rounding import error, same_bits, too_far
-from vinoir.schemas import Array, UsageError
+from vinoir.ir.fleet import read_arrays
+from vinoir.schemas import Array, IRError, UnreadableError, UsageError
 
 
 def made(*ends: tuple[str, str], value: float = 1.0) -> ir.Model:
@@ -136,6 +139,61 @@ def test_what_is_no_array_of_numbers_is_refused(tmp_path: Path, array: np.ndarra
     np.savez(tmp_path / "told.npz", x=np.ones((2, 3), "f4"), relu=array)
     with pytest.raises(UsageError, match=r'"relu" of told.npz is of the type'):
         ir.compare(made(("a", "relu")), tmp_path / "told.npz")
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_a_damaged_recording_is_told_in_a_sentence(
+    save: Callable[..., None], tmp_path: Path
+) -> None:
+    model, path, refused = made(("a", "relu")), tmp_path / "told.npz", set[str]()
+    save(path, x=np.ones((2, 3), "f4"), relu=np.ones((2, 3), "f4"))
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 3):
+        for bit in (0, 5):
+            damaged = bytearray(whole)
+            damaged[place] ^= 1 << bit
+            path.write_bytes(damaged)
+            try:
+                ir.compare(model, path)
+            except IRError as error:
+                refused.add(error.message)
+    read = [said for said in refused if " of told.npz cannot be read: " in said]
+    assert any("CRC" in said or "decompressing" in said for said in read)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "cannot be read"), (b"hello", "cannot be read"),
+        (b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4'(\n", "cannot be read"),
+        (b"\x93NUMPY\x01\x00\xff\x00{'descr'", "cannot be read"),
+    ],
+)  # fmt: skip
+def test_what_is_no_array_in_a_recording_is_told(
+    content: bytes, says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "told.npz"
+    np.savez(path, x=np.ones((2, 3), "f4"))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("relu.npy", content)
+    with pytest.raises(IRError, match=says) as found:
+        ir.compare(made(("a", "relu")), path)
+    assert found.value.exit_code in (2, 3)
+    with pytest.raises(UnreadableError, match=r"told.npz is no .npy or .npz of plain arrays"):
+        read_arrays(str(path), "told.npz is")
+
+
+def test_a_recording_that_seems_encrypted_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "told.npz"
+    np.savez(path, x=np.ones((2, 3), "f4"), relu=np.ones((2, 3), "f4"))
+    content = bytearray(path.read_bytes())
+    content[content.rindex(b"PK\x01\x02") + 8] |= 1
+    content[content.rindex(b"PK\x03\x04") + 6] |= 1
+    path.write_bytes(content)
+    with pytest.raises(UnreadableError, match=r'"relu" of told.npz cannot be read: .*encrypted'):
+        ir.compare(made(("a", "relu")), path)
+    with pytest.raises(UnreadableError, match="encrypted"):
+        read_arrays(str(path), "told.npz is")
 
 
 def test_names_are_those_of_the_whole_model(tmp_path: Path) -> None:

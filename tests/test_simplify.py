@@ -14,7 +14,7 @@ from networks import Drawer
 from simplify_patterns import Net, network, row_of_patterns, sizes_on_two_ways
 from vinoir import ir
 from vinoir.ir.surgery.simplifying import RULES
-from vinoir.ir.surgery.simplifying.certificate import Judge
+from vinoir.ir.surgery.simplifying.certificate import Judge, measured
 from vinoir.schemas import ElementType, MismatchError, UsageError
 
 APPLIES = [*simplify_patterns.APPLIES, *simplify_movements.APPLIES]
@@ -528,3 +528,11 @@ def test_other_numbers_than_those_of_activations_stay(kind: str, number: float) 
     new, _ = ir.simplify(model)
     assert kind not in kinds(new)
     alike(model, new)
+
+
+def test_what_is_infinite_or_far_apart_is_measured_without_warnings() -> None:
+    one, other = np.array([np.inf, np.nan, 1, 1e308]), np.array([np.inf, np.nan, 2, -1e308])
+    with np.errstate(all="raise"):
+        assert measured(one[:3], other[:3]) == (1, 1, True)
+        assert measured(one, other) == (np.inf, 1e308, True)
+        assert measured(one[:1], -one[:1]) == (0, 0, False)

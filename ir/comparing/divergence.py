@@ -36,12 +36,12 @@ from ..opening import ModelLike, opened
 from .extraction import Spot
 from .judging import Memory, Step, variable_of
 from .pairing import pair_ends
+from .recorded import Recorded
 from .references import (
     ENDS,
     InPieces,
     OnnxRuntime,
     OtherModel,
-    Recorded,
     Reference,
     from_constants,
     make_reference,

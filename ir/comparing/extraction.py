@@ -6,11 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from ...schemas import Dim, Shape, Tensor
+from ...schemas import Array, Dim, Shape, Tensor
 from ..document import BackEdge, Edge, Graph, Info, Layer, MapEntry, Model, Port, PortMap
 
 #: An output of a layer, by its layer's id and its index.
 Spot = tuple[int, int]
+#: What layers gave, by layer id.
+Values = Mapping[int, Sequence[Array]]
 
 
 @dataclass

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from ...schemas import Array, UsageError
-from ...schemas.packing import UNLIKE_ARRAYS
+from ...schemas.packing import UNLIKE_ARRAYS, array_in
 from ...schemas.printing import counted
 from ...schemas.version import VERSION
 from ..document import Layer, Model
@@ -164,7 +164,9 @@ class Folder:
             with inputs.open("rb") as file, np.load(file, allow_pickle=False) as content:
                 rows = [
                     [
-                        content[f"{number}.{place}"].astype(x.outputs[0].type.dtype, copy=False)
+                        array_in(content, f"{number}.{place}").astype(
+                            x.outputs[0].type.dtype, copy=False
+                        )
                         for place, x in enumerate(model.parameters)
                     ]
                     for number in range(self.held["samples"])

@@ -13,7 +13,7 @@ import numpy as np
 from ...layers.budget import is_owned, owners_of, require
 from ...layers.casting import as_computed, computed
 from ...schemas import Array, ElementType, IRError, Tensor, UsageError
-from ...schemas.packing import UNLIKE_ARRAYS
+from ...schemas.packing import UNLIKE_ARRAYS, array_in
 from ...schemas.printing import Table, meant, printable_name
 from ..document import Model
 from ..faces import Shown
@@ -126,7 +126,7 @@ class Variables(Shown, dict[str, Array]):
             if not isinstance(file, np.lib.npyio.NpzFile):
                 raise ValueError("it is no .npz, as save writes it")
             with file:
-                values = dict(file)
+                values = {name: array_in(file, name) for name in file.files}
         except UNLIKE_ARRAYS as error:
             # What NumPy does not know it takes for pickled, and tells how to run it.
             why = "it is no .npz, as save writes it" if "pickle" in str(error) else error

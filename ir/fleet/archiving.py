@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 
 from ...schemas import Array, UnreadableError
-from ...schemas.packing import UNLIKE_ARRAYS, plain_texts
+from ...schemas.packing import UNLIKE_ARRAYS, array_in, plain_texts
 
 
 def saved_names(names: Iterable[str]) -> dict[str, str]:
@@ -53,7 +53,7 @@ def read_arrays(
             return content
         with content:
             names = content.files if name is None or name not in content.files else [name]
-            return {each: content[each] for each in names}
+            return {each: array_in(content, each) for each in names}
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except UNLIKE_ARRAYS as error:

@@ -117,7 +117,8 @@ def _widened(old: Old, sizes: tuple[int, ...]) -> Output:
         None if size == new else _matrix(old, size, new)
         for size, new in zip(dims[2:], sizes, strict=True)
     )
-    made, straight = old.reals(0), {"transpose_a": False, "transpose_b": False}
+    made = old.reals(0)
+    straight: dict[str, Any] = {"transpose_a": False, "transpose_b": False}
     if height is not None:
         made = old.add("MatMul", "opset1", [height, made], **straight)
     if width is not None:

@@ -241,7 +241,8 @@ def measured(before: Array, after: Array) -> tuple[float, float, bool]:
     finite = np.isfinite(one)
     alike = np.array_equal(finite, np.isfinite(other))
     alike = alike and np.array_equal(one[~finite], other[~finite], equal_nan=True)
-    apart = float(np.max(np.abs(one - other), where=finite, initial=0.0))
+    with np.errstate(invalid="ignore", over="ignore"):  # of what is infinite, or far apart
+        apart = float(np.max(np.abs(one - other), where=finite, initial=0.0))
     return apart, float(np.max(np.abs(one), where=finite, initial=0.0)), alike
 
 
