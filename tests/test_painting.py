@@ -147,6 +147,20 @@ def test_what_a_file_does_not_tell_is_not_painted(
         assert content_of(page.read_text("utf-8"))["paints"][-1]["name"] == name
 
 
+def test_what_has_no_time_of_its_own_is_told_in_the_legend(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ir.write(scaled(2), tmp_path / "a.xml")
+    assert call("bench", tmp_path / "a.xml", "--runs", "1", "--layers", "--json") == 0
+    (tmp_path / "times.json").write_text(capsys.readouterr().out)
+    page = tmp_path / "m.html"
+    assert call("draw", tmp_path / "a.xml", "-o", page, "--values", tmp_path / "times.json") == 0
+    paint = content_of(page.read_text("utf-8"))["paints"][-1]
+    assert "computed with another layer" in paint["without"]
+    drawing = ir.draw(scaled(2)).paint("v", {"relu": 1.0})
+    assert drawing._paints[-1].without == "not told"
+
+
 def test_what_a_comparison_does_not_tell_is_not_painted_in_python() -> None:
     found = ir.compare(scaled(2), scaled(3), [np.ones(4, "f4")])
     with pytest.raises(ir.UsageError, match='does not tell "MACs"'):

@@ -49,7 +49,8 @@ def network() -> ir.Model:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     drawing = ir.draw(network(), title="network")
-    drawing.paint("time", {"head/pool": 0.003, "stem/add": 0.001, "head/exp": 0.002}, unit="s")
+    drawing.paint("time", {"head/pool": 0.003, "stem/add": 0.001, "head/exp": 0.002},
+                  unit="s", without="computed with another")  # fmt: skip
     drawing.paint(
         "difference",
         {"body/block.6/conv_b": "changed", "head/exp": "added"},
@@ -255,6 +256,20 @@ def test_the_changed_layer_in_a_difference(tab: Browser) -> None:
     find(tab, "name:block.6/conv_b")
     assert "values differ" in side(tab)
     assert "changed" in side(tab)
+
+
+def test_the_legend_tells_what_has_no_number(tab: Browser) -> None:
+    for name, last in (("time", "computed with another"), ("MACs", "not told")):
+        tab.value(
+            "(() => { const s = document.querySelector('#paint'); s.value = [...s.options].find("
+            f"o => o.textContent === '{name}').value; s.dispatchEvent(new Event('change')); }})()"
+        )
+        legend = tab.value(
+            "[...document.querySelectorAll('#legend span')].map(s => "
+            "[s.textContent, s.firstChild.style.background])"
+        )
+        assert legend[-1][0] == last
+        assert legend[-1][1] not in {colour for _, colour in legend[:-1]}
 
 
 def test_the_slowest_layer_with_the_keyboard(tab: Browser) -> None:

@@ -27,6 +27,8 @@ from .output import note
 
 #: What a bench tells of layers.
 _TIME = "time"
+#: A convolution has the time of the activation that is computed with it.
+_TOGETHER = "no time of its own: computed with another layer, or nothing to compute"
 
 
 @verb(
@@ -145,7 +147,7 @@ def paint_by(drawing: Drawing, name: str | None, path: Path) -> None:
         drawing.paint(name, **errors_of(drawing.picture.sheet, name, rows))
         return
     if isinstance(content, dict) and isinstance(rows := content.get("layers"), list):
-        content, unit = _times(rows), "s"
+        content, unit, without = _times(rows), "s", _TOGETHER
         if name not in (None, _TIME):
             raise UsageError(
                 f"a bench does not tell {shown(name)} of layers", hint=f"it tells {_TIME}"
@@ -156,12 +158,12 @@ def paint_by(drawing: Drawing, name: str | None, path: Path) -> None:
                 f"{path} has no times of layers", hint="bench MODEL --layers --json prints them"
             )
     else:
-        unit = ""
+        unit = without = ""
     if not isinstance(content, dict) or not all(
         isinstance(value, (int, float, str)) for value in content.values()
     ):
         raise UsageError(f"{path} is no JSON object of layers' names with numbers or words")
-    drawing.paint(name or "value", content, unit=unit)
+    drawing.paint(name or "value", content, unit=unit, without=without)
 
 
 def _times(rows: list[Any]) -> dict[str, Any]:

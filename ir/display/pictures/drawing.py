@@ -46,6 +46,7 @@ class Drawing:
         *,
         unit: str = "",
         notes: Notes | None = None,
+        without: str = "",
     ) -> Drawing:
         """Paint the boxes; a page lets its reader choose among all paints, this one is seen first.
 
@@ -57,6 +58,7 @@ class Drawing:
                 found: under the name ``error`` the layers' own, under ``accumulated`` those.
             unit: Of the numbers, such as ``s``.
             notes: What is said of layers in the side panel, in the same way.
+            without: What the legend says of layers that have no number, and are grey.
 
         Returns:
             The drawing itself.
@@ -71,7 +73,7 @@ class Drawing:
                 told = errors_of(self.picture.sheet, name, values.as_json()["steps"])
                 values, notes = told["values"], notes or told["notes"]
             self._paints = [each for each in self._paints if each.name != name]
-            self._paints.append(given(self.picture.sheet, name, values, unit, notes))
+            self._paints.append(given(self.picture.sheet, name, values, unit, notes, without))
         known = ["type", *(each.name for each in self._paints)]
         if name not in known:
             raise UsageError(

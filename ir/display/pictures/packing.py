@@ -263,6 +263,7 @@ def _paint(paint: Paint) -> dict[str, Any]:
         "colours": [pairs.put(colours[number]) for number in numbers],
         "pairs": [[*pair, *(inks(pair) or ())] for pair in pairs.rows],
         "notes": {str(n): printable(text, 1000) for n, text in paint.notes.items()},
+        "without": paint.without,
     }
 
 

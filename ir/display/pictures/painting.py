@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import isfinite, prod
 from typing import Literal, TypeAlias, TypeVar
@@ -52,6 +52,8 @@ class Paint:
     unit: str = ""
     #: What is said of a layer in the side panel.
     notes: Mapping[int, str] = field(default_factory=dict)
+    #: What the legend says of layers that have no number: they are grey.
+    without: str = "not told"
 
     def colours(self) -> dict[int, tuple[str, str]]:
         """Colours for light and dark, by the layers' numbers."""
@@ -128,6 +130,7 @@ def given(
     values: ByLayer,
     unit: str = "",
     notes: Notes | None = None,
+    without: str = "",
 ) -> Paint:
     """What somebody knows of layers: seconds, errors, findings, differences.
 
@@ -152,7 +155,8 @@ def given(
             )
     if kind == "word":
         found = {n: str(value) for n, value in found.items()}
-    return Paint(name, kind, found, unit, numbers.among(notes or {}))
+    paint = Paint(name, kind, found, unit, numbers.among(notes or {}))
+    return replace(paint, without=without) if without else paint
 
 
 class _Numbers:

@@ -302,6 +302,7 @@ class App {
     } else if (p.values.length) {
       const order = p.values.map((v, i) => [v, i]).sort((a, b) => a[0] - b[0]), marks = [0, 0.5, 0.9, 0.99, 1].map(s => order[Math.round(s * (order.length - 1))]);
       new Map(marks.map(m => [m[0], m[1]])).forEach((i, v) => put(short(v, p.unit), p.pairs[p.colours[i]][dark]));
+      if (this.panes.some(({ m }) => m.paints[this.painter.paint].list.length < m.count)) put(p.without, LOOKS[this.painter.look].group);
     }
   }
   async copy() {
