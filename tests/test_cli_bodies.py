@@ -10,7 +10,8 @@ import pytest
 from cli_folder import LOOP, Call, caller
 from conftest import Written
 from vinoir import ir
-from vinoir.ir.surgery import body_at, body_path
+from vinoir.ir.document import body_path
+from vinoir.ir.surgery import body_at
 
 
 @pytest.fixture
@@ -93,3 +94,39 @@ def test_a_name_of_the_model_is_no_path(tmp_path: Path, call: Call) -> None:
     assert "loop/body/turn" in inner_layers(model)
     code, _, err = call("edit", tmp_path / "z.xml", "--rename", "loop/none=x", "--in-place")
     assert (code, '"loop/none"' in err) == (2, True), err
+
+
+#: More turns than take the place of a loop.
+TURNS = 3000
+
+
+def test_a_bench_names_layers_by_their_paths(holders: list[Path], call: Call) -> None:
+    found = set[str]()
+    for path in holders:
+        code, out, err = call("bench", path, "--runs", "1", "--layers", "--json")
+        assert code == 0, err
+        model = ir.read(path)
+        inner = inner_layers(model)
+        rows = {row["name"] for row in json.loads(out)["layers"]}
+        assert rows <= {layer.name for layer in model.layers} | inner.keys()
+        found |= {path.name.partition(".")[0] for name in rows if name in inner}
+    assert "If" in found
+
+
+@pytest.mark.parametrize("turns", [3, TURNS])
+def test_a_bench_tells_the_layers_of_a_loop_in_all_turns(
+    turns: int, tmp_path: Path, call: Call
+) -> None:
+    text = LOOP.replace("<dim>3</dim>", f"<dim>{turns}</dim>").replace('"3,2"', f'"{turns},2"')
+    (tmp_path / "loop.xml").write_text(text, "utf-8")
+    (tmp_path / "loop.bin").write_bytes(b"")
+    code, out, _ = call("bench", tmp_path / "loop.xml", "--runs", "1", "--layers", "--json")
+    assert code == 0
+    rows = json.loads(out)["layers"]
+    within = [row for row in rows if row["name"] == "loop/body/turn"]
+    assert {row["name"] for row in rows} == {"loop/body/turn"} | ({"loop"} if turns > 3 else set())
+    assert sum(row["operations"] for row in within) == 2 * turns
+    assert sum(row["bytes"] for row in within) == 16 * turns
+    (tmp_path / "times.json").write_text(out)
+    words = [tmp_path / "loop.xml", "-o", tmp_path / "m.html", "--values", tmp_path / "times.json"]
+    assert call("draw", *words)[0] == 0

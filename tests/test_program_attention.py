@@ -137,7 +137,7 @@ def test_plans_share_weights_that_begin_on_cache_lines() -> None:
 
 def kinds(model: ir.Model, inputs: list[Array]) -> list[str]:
     """The types of the nodes that a program has after all passes."""
-    return [node.kind for node, _ in ir.compile(model, threads=1).times(inputs, 1) or []]
+    return [node.kind for node, *_ in ir.compile(model, threads=1).times(inputs, 1) or []]
 
 
 @pytest.mark.parametrize("told", [None, 0.3])
@@ -234,7 +234,7 @@ class Normed:
     def nodes(self) -> list[Node]:
         """What is computed."""
         program = ir.compile(self.net.model(), threads=1)
-        return [node for node, _ in program.times(self.given, 1) or []]
+        return [node for node, *_ in program.times(self.given, 1) or []]
 
 
 NORMS = ("MVN", "NormalizeL2")

@@ -144,14 +144,14 @@ def test_a_region_begins_anew_where_values_decide_again() -> None:
     assert len(second._plans) == 1
     timed = program.times(columns(7), 2)
     assert timed is not None
-    assert sum(node.layer.type == "Convolution" for node, _ in timed) == 9
+    assert sum(node.layer.type == "Convolution" for node, *_ in timed) == 9
 
 
 def test_nodes_of_regions_are_timed_one_by_one() -> None:
     program = ir.compile(voice(), threads=1)
     timed = program.times(columns(7), 2)
     assert timed is not None
-    convolutions = [node for node, _ in timed if node.layer.type == "Convolution"]
+    convolutions = [node for node, *_ in timed if node.layer.type == "Convolution"]
     assert len(convolutions) == 5
     assert all(node.outputs[0].shape[-1] in (7, 14) for node in convolutions)
 

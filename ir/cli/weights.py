@@ -11,8 +11,7 @@ import click
 from ...schemas import Array, UsageError
 from ...schemas.printing import counted
 from ..display import constant_bytes, plot_weights, plotted, write_text
-from ..document import Layer, Model
-from ..surgery import body_path
+from ..document import Layer, Model, body_path
 from .archive import save_arrays
 from .options import (
     Source,

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .literals import array_of as array_of
     from .model import Model as Model
     from .names import FreeNames as FreeNames
+    from .names import body_path as body_path
     from .names import by_input as by_input
     from .names import listed as listed
     from .names import named_inputs as named_inputs
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from .names import output_keys as output_keys
     from .names import output_names as output_names
     from .names import paired_by_name as paired_by_name
+    from .names import path_of as path_of
     from .names import tensor_keys as tensor_keys
     from .origin import Kind as Kind
     from .origin import Origin as Origin
@@ -100,8 +102,8 @@ face(
         "literals": "Value array_of",
         "model": "Model",
         "names": (
-            "FreeNames by_input named_inputs listed named_output output_keys output_names "
-            "paired_by_name tensor_keys"
+            "FreeNames body_path by_input named_inputs listed named_output output_keys "
+            "output_names paired_by_name path_of tensor_keys"
         ),
         "origin": "Kind Origin Remark",
         "parts": (

@@ -34,6 +34,21 @@ class FreeNames:
         return chosen
 
 
+def body_path(graph: Graph) -> str:
+    """The path of a body, such as ``loop/body``; "" of a model."""
+    owner = graph.owner
+    if owner is None:
+        return ""
+    (tag,) = (tag for tag, body in owner.bodies.items() if body is graph)
+    return f"{path_of(owner)}/{tag}"
+
+
+def path_of(layer: Layer) -> str:
+    """The name of a layer, in a body behind the path of that: ``loop/body/add``."""
+    around = "" if layer.graph is None else body_path(layer.graph)
+    return f"{around}/{layer.name}" if around else layer.name
+
+
 def named_inputs(parameters: Sequence[Layer]) -> list[tuple[Layer, list[str]]]:
     """Inputs with all their names, the one each is called by first; no two have the same.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from math import inf, prod
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -57,16 +57,22 @@ COUNTED = 1 << 15
 LENGTHS = 2
 
 
+class Took(NamedTuple):
+    """The least seconds that a node takes in a call: in a loop those of all its turns."""
+
+    node: Node
+    seconds: float
+    turns: int = 1
+
+
 class Timed(Protocol):
     """A plan that can be called: the outputs for inputs by layer id."""
 
     def __call__(self, arrays: Mapping[int, Array], /) -> list[Array]:
         """The outputs."""
 
-    def times(
-        self, arrays: Mapping[int, Array], runs: int, state: State, /
-    ) -> list[tuple[Node, float]]:
-        """The least seconds of each node."""
+    def times(self, arrays: Mapping[int, Array], runs: int, state: State, /) -> list[Took]:
+        """What each node takes."""
 
     def rest(self) -> None:
         """Let its helpers go, until it is called again."""
@@ -104,6 +110,8 @@ class Outside:
         self._means = plan.means
         #: What carries out nodes that stand for others.
         self.regions: dict[Node, Planning] = {}
+        #: The bodies of nodes that have some.
+        self.bodies: dict[Node, Sequence[Body]] = {}
         self._last: dict[Node, list[Value]] = {}
         last = {
             value: node for node in plan.nodes for value in (*node.outputs, *node.inputs)
@@ -238,6 +246,7 @@ class Outside:
             id(layer.bodies[name]): Body(layer.bodies[name], given, self, layer.type != "If")
             for name, given in known.items()
         }
+        self.bodies[node] = [*runners.values()]
         told = [value.tensor.shape for value in node.outputs]
         return lambda *inputs: run_bodies(
             layer, inputs, lambda body, arrays: runners[id(body)](arrays), told
@@ -342,8 +351,8 @@ class Planning:
             self._given = {place: array.copy() for place, array in given.items()}
         return tuple(self._plans[shapes](given))
 
-    def times(self, runs: int) -> list[tuple[Node, float]]:
-        """The least seconds of its nodes, for what it was given while it was watched."""
+    def times(self, runs: int) -> list[Took]:
+        """What its nodes take, for what it was given while it was watched."""
         given, self._given, self.is_watched = self._given, {}, False
         return self._plans[next(reversed(self._plans))].times(given, runs, {})
 
@@ -363,9 +372,25 @@ class Body:
         )  # fmt: skip
         self._planned: Timed | None = None
         self._walk: Interpreter | None = None
+        #: Whether turns are counted, and what the last one was given is kept.
+        self.is_watched = False
+        self._turns_taken = 0
+        self._last_given: dict[int, Array] = {}
+
+    def times(self, runs: int) -> list[Took]:
+        """What its nodes take in all turns that were watched, each as long as the last."""
+        turns, self._turns_taken = self._turns_taken, 0
+        given, self._last_given, self.is_watched = self._last_given, {}, False
+        if not turns or self._planned is None or not self._is_planned:
+            return []
+        took = self._planned.times(given, runs, {})
+        return [Took(x.node, turns * x.seconds, turns * x.turns) for x in took]
 
     def __call__(self, arrays: Mapping[int, Array]) -> dict[int, Array]:
         """What the Results hand out."""
+        if self.is_watched:
+            self._turns_taken += 1
+            self._last_given = {place: array.copy() for place, array in arrays.items()}
         if self._is_planned and all(
             _is_of(arrays[place], tensor.shape) for place, tensor in self._given.items()
         ):

@@ -19,7 +19,7 @@ from ...schemas import Array
 from ..execution import State, keep
 from .kernels import Scratch, lay_out_weights, steps_of
 from .memory import Direct, InTurn, direct_values, lay_out, private, straight_copy, together
-from .outside import Outside, take_in
+from .outside import Outside, Took, take_in
 from .passes import optimize
 from .plan import POOLINGS, Node, Plan, Value, work
 from .short import Short
@@ -239,16 +239,17 @@ class Planned:
             counted[number] += end - begin
         return found
 
-    def times(
-        self, arrays: Mapping[int, Array], runs: int, state: State
-    ) -> list[tuple[Node, float]]:
-        """The least seconds of the steps of each node, in whole runs as later calls make them."""
+    def times(self, arrays: Mapping[int, Array], runs: int, state: State) -> list[Took]:
+        """What the steps of each node take, in whole runs as later calls make them."""
         while not self._warm or self._trials is not None:
             self(arrays, dict(state))
         least = [float("inf")] * len(self.team.steps)
         for one in self.outside.regions.values():
             one.is_watched = True
-        for _ in range(runs):
+        inside = [body for bodies in self.outside.bodies.values() for body in bodies]
+        for turn in range(runs + bool(inside)):
+            for body in inside if turn == runs else ():
+                body.is_watched = True  # what they are given is copied, in a run of its own
             self._take_in(arrays, state, {})
             seconds: list[float] = []
             try:
@@ -256,10 +257,16 @@ class Planned:
             finally:
                 self.outside.end()
             least = list(map(min, least, seconds))
-        found: list[tuple[Node, float]] = []
+        found: list[Took] = []
         for node, begin, end in self.spans:
             region = self.outside.regions.get(node)
-            found += [(node, sum(least[begin:end]))] if region is None else region.times(runs)
+            if region is not None:
+                found += region.times(runs)
+                continue
+            inner = [x for body in self.outside.bodies.get(node, ()) for x in body.times(runs)]
+            # What a loop takes beside its body.
+            rest = sum(least[begin:end]) - sum(x.seconds for x in inner)
+            found += [Took(node, max(rest, 0.0)), *inner]
         return found
 
 

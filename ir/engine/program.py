@@ -48,8 +48,9 @@ from .handing_out import handing_out
 from .hopes import LoosenedError
 from .kept_plans import KeptPlans
 from .means import Memory, kept_weights, means
+from .outside import Took
 from .patterns import Pattern, Patterns, openness, takes_texts
-from .plan import Constants, Node, build, cut_regions
+from .plan import Constants, build, cut_regions
 from .planned import Hurry, Planned, ready
 from .short import Short
 from .workers import (
@@ -294,8 +295,8 @@ class Program(Shown):
         )
 
     @tidy
-    def times(self, inputs: Inputs | None, runs: int = 5) -> list[tuple[Node, float]] | None:
-        """The least seconds of each step for these inputs; None where nothing is planned."""
+    def times(self, inputs: Inputs | None, runs: int = 5) -> list[Took] | None:
+        """What each step takes for these inputs; None where nothing is planned."""
         arrays = check_inputs(self.model, inputs)
         with self._exclusive(), quick_turns:
             self._refuse_changed()

@@ -25,7 +25,7 @@ import numpy as np
 from ...schemas import Array, IRError, Shape, UnsupportedError, UsageError
 from ...schemas.numbers import integers_apart
 from ...schemas.packing import plain_texts
-from ..document import Layer, Model, named_inputs, output_names, paired_by_name
+from ..document import Layer, Model, named_inputs, output_names, paired_by_name, path_of
 from ..engine import Node, Program, describe, products
 from ..execution import Traced, run
 from ..optional import optional
@@ -338,8 +338,8 @@ def layer_rows(
     """The least time of each step of a program, with the work that it does."""
     timed = program.times(inputs, runs)
     if timed is not None:
-        held = held_by_nodes([node for node, _ in timed])
-        rows = (planned_row(node, seconds) for node, seconds in timed)
+        held = held_by_nodes([node for node, *_ in timed])
+        rows = (planned_row(*took) for took in timed)
         return [replace(row, held=size) for row, size in zip(rows, held, strict=True)]
     traced: dict[int, tuple[Layer, float, tuple[Array, ...]]] = {}
 
@@ -362,8 +362,8 @@ def layer_rows(
     ]  # fmt: skip
 
 
-def planned_row(node: Node, seconds: float) -> LayerRow:
-    """The work of one node of a plan: by the definition, whatever the kernel saves."""
+def planned_row(node: Node, seconds: float, turns: int) -> LayerRow:
+    """The work of one node of a plan in all its turns: by the definition, whatever is saved."""
     output = node.outputs[0]
     shape = output.tensor.shape
     size = prod(output.shape) if shape.is_static else 0
@@ -379,12 +379,12 @@ def planned_row(node: Node, seconds: float) -> LayerRow:
         if value.tensor.shape.is_static
     }
     return LayerRow(
-        node.layer.name,
+        path_of(node.layer),
         "+".join([node.op.xml_type, *joined]),
         shape,
         max(seconds, 1e-9),
-        size * (each + len(joined)),
-        sum(moved.values()),
+        turns * size * (each + len(joined)),
+        turns * sum(moved.values()),
     )
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .simplifying import rewrite as rewrite
     from .simplifying import simplify as simplify
     from .transplanting import body_at as body_at
-    from .transplanting import body_path as body_path
     from .transplanting import layer_at as layer_at
 
 face(
@@ -51,6 +50,6 @@ face(
         "reshaping": "inferred_bodies reshape same_declaration settle",
         "session": "Session",
         "simplifying": "Certificate Simplified rewrite simplify",
-        "transplanting": "body_at body_path layer_at",
+        "transplanting": "body_at layer_at",
     },
 )

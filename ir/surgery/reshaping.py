@@ -8,11 +8,10 @@ from typing import TypeAlias
 
 from ...layers.infrastructure import LOOKING_BACK
 from ...schemas import IRError, Tensor, UsageError
-from ..document import BODIES_OF, FreeNames, Graph, Layer, Model, Port, dims_of
+from ..document import BODIES_OF, FreeNames, Graph, Layer, Model, Port, body_path, dims_of
 from ..inference import Inferred, Shapes, infer, infer_bodies, infer_graph, inputs_of
 from ..opening import ModelLike, opened
 from .outcome import Surgery
-from .transplanting import body_path
 
 #: The outputs of layers, by the ids of the layers.
 Tensors: TypeAlias = Mapping[int, tuple[Tensor, ...]]

@@ -93,16 +93,6 @@ def body_at(model: Model, path: str) -> Graph:
     return graph
 
 
-def body_path(graph: Graph) -> str:
-    """The path by which :func:`body_at` finds a body, such as ``loop/body``; "" of a model."""
-    owner = graph.owner
-    if owner is None:
-        return ""
-    around = "" if owner.graph is None else body_path(owner.graph)
-    (tag,) = (tag for tag, body in owner.bodies.items() if body is graph)
-    return f"{around}/{owner.name}/{tag}" if around else f"{owner.name}/{tag}"
-
-
 def graph_of(model: Model, path: str) -> tuple[Graph, str]:
     """The graph that has what a path names, and its name there: ``outer/inner`` is in a body.
 
@@ -138,5 +128,5 @@ def ends_in_order(graph: Graph, inputs: list[Layer], outputs: list[Layer]) -> No
 
 
 __all__ = [
-    "as_model", "body_at", "body_path", "ends_in_order", "graph_of", "layer_at", "transplant",
+    "as_model", "body_at", "ends_in_order", "graph_of", "layer_at", "transplant",
 ]  # fmt: skip
