@@ -15,6 +15,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any, TypeAlias
 
@@ -30,11 +31,18 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview | NDArray[np.uint8]"
 
 _Bytes: TypeAlias = NDArray[np.uint8]
 
+#: What unpacking raises of damaged bytes; Python can be built without lzma.
+_BAD_LZMA: type[Exception] = zlib.error
+with suppress(ImportError):
+    import lzma
+
+    _BAD_LZMA = lzma.LZMAError
+
 #: What NumPy and zipfile raise where a .npy or an .npz is not what they expect, or is not there:
 #: a RuntimeError of what seems to be encrypted, a TokenError of a header that does not end.
 UNLIKE_ARRAYS = (
     ValueError, EOFError, OSError, KeyError, RuntimeError, SyntaxError, struct.error,
-    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error, _BAD_LZMA,
 )  # fmt: skip
 
 
