@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 from onnx import helper, numpy_helper  # noqa: E402  # only where onnx is there
 from onnx_contributed import DOMAIN, RNG, model, real, same, whole  # noqa: E402
+from oracle import ask  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -242,3 +244,65 @@ def test_what_is_wrong_is_said(
 ) -> None:
     with pytest.raises(IRError, match=said):
         ir.from_onnx(model(kind, inputs, fed, **words).SerializeToString())
+
+
+def in_openvino(proto: Any, x: np.ndarray, folder: Path) -> np.ndarray:
+    """What OpenVINO computes of the imported model, which crashed it."""
+    made = folder / "made.xml"
+    ir.write(ir.from_onnx(proto), made)
+    (found,) = ask("values", made.read_text(), made.with_suffix(".bin").read_bytes(), [x])
+    return np.asarray(found)
+
+
+@pytest.mark.parametrize(("kind", "low"), [("int4", -8), ("uint4", 0)])
+@pytest.mark.parametrize("zero", [True, False])
+@pytest.mark.parametrize(
+    ("sizes", "axis", "block"),
+    [((32, 8), 0, 16), ((40, 8), 0, 16), ((8, 32), 1, 16), ((8, 32), 1, 64), ((32, 8), 0, 1)],
+)
+def test_levels_of_four_bits_scaled_in_blocks_run_in_openvino(
+    kind: str, low: int, zero: bool, sizes: tuple[int, int], axis: int, block: int, tmp_path: Path
+) -> None:
+    blocks = [-(-size // block) if at == axis else size for at, size in enumerate(sizes)]
+    levels, zeros = (RNG.integers(low, low + 16, shape) for shape in (sizes, blocks))
+    number = getattr(onnx.TensorProto, kind.upper())
+    held = [
+        helper.make_tensor("w", number, sizes, levels),
+        numpy_helper.from_array(scales := real(*blocks), "s"),
+        *([helper.make_tensor("z", number, blocks, zeros)] if zero else []),
+    ]
+    words = [one.name for one in held]
+    nodes = [
+        helper.make_node("DequantizeLinear", words, ["d"], axis=axis, block_size=block),
+        helper.make_node("Gemm", ["x", "d"], ["y"], transB=axis),
+    ]
+    x = real(3, sizes[axis])
+    given = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x.shape)
+    graph = helper.make_graph(
+        nodes, "g", [given], [helper.make_empty_tensor_value_info("y")], held
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    wide = np.repeat(np.arange(blocks[axis]), block)[: sizes[axis]]
+    apart = levels - (np.take(zeros, wide, axis) if zero else 0)
+    weights = apart * np.take(scales, wide, axis).astype("f8")
+    wanted = x @ (weights.T if axis else weights)
+    made = ir.from_onnx(proto)
+    for found in (
+        *ir.run(made, [x]).values(), *ir.compile(made)([x]).values(),
+        in_openvino(proto, x, tmp_path),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found, wanted, 0, 1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("zero", [True, False])
+def test_products_whose_columns_tell_their_scale_run_in_openvino(
+    zero: bool, tmp_path: Path
+) -> None:
+    groups = RNG.permutation(np.repeat(np.arange(4), 16)).astype("i4")
+    inputs = [
+        real(3, 64), whole("u1", 6, 4, 8), real(6, 4), real(6, 4) if zero else None, groups,
+    ]  # fmt: skip
+    proto = model("MatMulNBits", inputs, 1, K=64, N=6, bits=4, block_size=16)
+    (wanted,) = ir.run(ir.from_onnx(proto), inputs[:1]).values()
+    found = in_openvino(proto, inputs[0], tmp_path)
+    np.testing.assert_allclose(found, wanted, 0, 1e-5 * np.abs(wanted).max())

@@ -15,8 +15,9 @@ import numpy as np
 from ....schemas import ANY, Array, IRError, Shape, UnsupportedError
 from ...document import Output
 from .contributed import contributed, plus
-from .few_bits import codes, scaled_in_blocks, weights_of
+from .few_bits import codes, weights_of
 from .node import Made, Node, block_within, static
+from .quantization import scaled_in_blocks
 
 #: Of stacked matrices, every second row or all.
 Rows = slice

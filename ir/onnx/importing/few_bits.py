@@ -10,7 +10,8 @@ from ....schemas import ElementType, IRError, UnsupportedError
 from ....schemas.packing import NF4
 from ...document import Output
 from .contributed import contributed, plus
-from .node import Made, Node, block_within, normal
+from .node import Made, Node, normal
+from .quantization import scaled_in_blocks
 
 #: Of whole numbers from zero on, by how many bits each takes.
 KINDS = {2: ElementType.U2, 4: ElementType.U4, 8: ElementType.U8}
@@ -31,13 +32,14 @@ def mat_mul_n_bits(node: Node) -> Made:
     levels = codes(node, 1, bits, (made, blocks * block))
     scales = node.reshape(node[2], [made, blocks])
     zero = zero_codes(node, 3, bits, (made, blocks))
-    if node.get(4) is None:
+    apart = node.get(4) is not None
+    if apart:
+        groups = _groups(node, taken, blocks * block, blocks)
+        weights = _scaled_by(node, weights_of(node, levels.T[:taken], bits), scales, zero, groups)
+    else:
         weights = scaled_in_blocks(node, weights_of(node, levels, bits), scales, zero, 1, block)
         weights = weights if blocks * block == taken else node.cut(weights, 0, taken, 1)
-    else:
-        groups = _groups(node, taken, blocks * block, blocks)
-        weights = _scaled_by(node, weights_of(node, levels[:, :taken], bits), scales, zero, groups)
-    return plus(node, node.add("MatMul-1", node[0], weights, transpose_b=True), node.get(5))
+    return plus(node, node.add("MatMul-1", node[0], weights, transpose_b=not apart), node.get(5))
 
 
 def _groups(node: Node, taken: int, padded: int, blocks: int) -> Output:
@@ -62,13 +64,15 @@ def _groups(node: Node, taken: int, padded: int, blocks: int) -> Output:
 
 
 def _scaled_by(node: Node, levels: Output, scales: Output, zero: Output, groups: Output) -> Output:
-    """Numbers of levels whose columns have their scale, and their zero point, at given places."""
-    real, axis = scales.tensor.type, node.ints64(1)
-    made, zero = node.convert(levels, real), node.convert(zero, real)
-    if zero.tensor.shape[1] != 1:  # one for all
-        zero = node.add("Gather-8", zero, groups, axis)
-    made = node.add("Subtract-1", made, zero)
-    return node.add("Multiply-1", made, node.add("Gather-8", scales, groups, axis))
+    """Numbers of levels whose rows have their scales, and their zero points, at given places."""
+
+    def of_rows(x: Output) -> Output:
+        if x.tensor.shape[1] == 1 and not x.tensor.type.is_real:  # one for all
+            return x
+        return node.add("Gather-8", node.transpose(x, [1, 0]), groups, node.ints64(0))
+
+    # Blocks of one: each level has a scale of its own.
+    return scaled_in_blocks(node, levels, of_rows(scales), of_rows(zero), 0, 1)
 
 
 @contributed(
@@ -91,12 +95,7 @@ def gather_block_quantized(node: Node) -> Made:
         zero = zero_codes(node, 3, bits, tuple(sizes))
     elif kind not in ("u4", "i4"):
         raise UnsupportedError(f"a table of {kind} in {bits} bits is not known here")
-    block = block_within(block, shape[along])
-    missing = -shape[along] % block
-    if missing:  # the last block is not a whole one
-        table = _longer(node, table, along, missing)
     table = scaled_in_blocks(node, table, node[2], zero, along, block)
-    table = node.cut(table, 0, shape[along], along) if missing else table
     return node.add("Gather-8", table, node[1], node.ints64(across))
 
 
@@ -121,32 +120,6 @@ def mat_mul_bnb4(node: Node) -> Made:
     weights = node.add("Multiply-1", node.convert(levels, real), node.reshape(node[2], [-1, 1]))
     weights = node.reshape(weights, [made, taken])
     return node.add("MatMul-1", node[0], weights, transpose_b=True)
-
-
-def _longer(node: Node, table: Output, axis: int, more: int) -> Output:
-    """A constant of levels with some more along an axis."""
-    values = table.tensor.value
-    if values is None:
-        raise UnsupportedError("a table that is not constant has whole blocks only")
-    margins = [(0, more if place == axis else 0) for place in range(values.ndim)]
-    return node.constant(np.pad(values, margins), table.tensor.type)
-
-
-def scaled_in_blocks(
-    node: Node, levels: Output, scales: Output, zero: Output | None, axis: int, block: int
-) -> Output:
-    """Numbers of levels of a known shape: each block of them along an axis has a scale."""
-    shape, real = levels.tensor.shape.static, scales.tensor.type
-
-    def of_blocks(x: Output) -> Output:
-        held = x.tensor.shape.static
-        return node.reshape(x, [*held[: axis + 1], 1, *held[axis + 1 :]])
-
-    apart = [*shape[:axis], shape[axis] // block, block, *shape[axis + 1 :]]
-    made = node.convert(node.reshape(levels, apart), real)
-    if zero is not None:
-        made = node.add("Subtract-1", made, node.convert(of_blocks(zero), real))
-    return node.reshape(node.add("Multiply-1", made, of_blocks(scales)), shape)
 
 
 def weights_of(node: Node, levels: np.ndarray, bits: int) -> Output:

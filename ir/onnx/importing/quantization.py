@@ -103,12 +103,66 @@ def dequantize_linear(node: Node) -> Made:
     if kind.bits < 32 and x.tensor.type.bits > 8:
         # A float of 16 bits is exact for differences of 8 bits; of more they round or overflow.
         kind = ElementType.F32
+    zero, scale = zero_point(node, 2), node.convert(scale, kind)
+    block = _known_block(node, x, scale)
+    if block is not None:
+        made = scaled_in_blocks(node, x, scale, zero, *block)
+        return node.convert(made, wanted)
     made = node.convert(x, kind)
-    zero = zero_point(node, 2)
     if zero is not None:
         made = node.add("Subtract-1", made, spread(node, node.convert(zero, kind), x))
-    made = node.add("Multiply-1", made, spread(node, node.convert(scale, kind), x))
+    made = node.add("Multiply-1", made, spread(node, scale, x))
     return node.convert(made, wanted)
+
+
+def _known_block(node: Node, x: Output, scale: Output) -> tuple[int, int] | None:
+    """The axis and the size of blocks that are taken apart, and not their scales repeated.
+
+    OpenVINO's processor plugin divides by zero in products by weights of 4 bits, each of which
+    has a scale of its own.
+    """
+    block, shape = node.integer("block_size", 0), x.tensor.shape
+    if not (block and shape.is_static and scale.tensor.shape.is_static):
+        return None
+    axis = normal(node.integer("axis", 1), len(shape.static))
+    size = shape.static[axis]
+    whole = size % block_within(block, size) == 0
+    return (axis, block) if whole or x.tensor.value is not None else None
+
+
+def scaled_in_blocks(
+    node: Node, levels: Output, scales: Output, zero: Output | None, axis: int, block: int
+) -> Output:
+    """Numbers of levels of a known shape: each block of them along an axis has a scale.
+
+    The last block may lack some where the levels are constant.
+    """
+    shape, real = levels.tensor.shape.static, scales.tensor.type
+    block = block_within(block, shape[axis])
+    missing = -shape[axis] % block
+    if missing:
+        levels = _longer(node, levels, axis, missing)
+
+    def of_blocks(x: Output) -> Output:
+        held = x.tensor.shape.static
+        return node.reshape(x, [*held[: axis + 1], 1, *held[axis + 1 :]])
+
+    whole = levels.tensor.shape.static
+    apart = [*whole[:axis], whole[axis] // block, block, *whole[axis + 1 :]]
+    made = node.convert(node.reshape(levels, apart), real)
+    if zero is not None:
+        made = node.add("Subtract-1", made, node.convert(of_blocks(zero), real))
+    made = node.reshape(node.add("Multiply-1", made, of_blocks(scales)), whole)
+    return node.cut(made, 0, shape[axis], axis) if missing else made
+
+
+def _longer(node: Node, levels: Output, axis: int, more: int) -> Output:
+    """A constant of levels with some more along an axis."""
+    values = levels.tensor.value
+    if values is None:
+        raise UnsupportedError("levels that are not constant have whole blocks only")
+    margins = [(0, more if place == axis else 0) for place in range(values.ndim)]
+    return node.constant(np.pad(values, margins), levels.tensor.type)
 
 
 def restored(node: Node, first: int, axis: int | None = None, rank: int = 0) -> Output:
