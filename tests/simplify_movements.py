@@ -140,6 +140,9 @@ APPLIES: list[tuple[str, str, Callable[[Net, ir.Output], ir.Output], str]] = [
     ("transpose-through-reshape", ROWS, lambda n, x: n("Transpose", cut(n, n(
         "Transpose", n("Exp", x), [0, 2, 1, 3]), 2, 4, 2, 3, 16), [4, 3, 1, 2, 0]),
      "Exp Reshape Transpose"),
+    ("transpose-through-reshape", "1,8,4,16", lambda n, x: cut(n, n("Exp", n("Transpose", cut(n, n(
+        "Transpose", n("Sin", x), [0, 2, 1, 3]), 4, 8, 16), [0, 2, 1])), 1, 4, 16, 8),
+     "Exp Sin Transpose"),
     ("reshape-chains", "1,3,8", lambda n, x: n("Unsqueeze", n("Gather", n(
         "Exp", x), 0, 0, opset=8), 2), "Exp Reshape"),
     ("clamp-into-fake-quantize", ROWS, lambda n, x: clamped(n, x, 6.0), "FakeQuantize Multiply"),

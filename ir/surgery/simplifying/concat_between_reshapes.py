@@ -25,7 +25,8 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
         return False
     axis = int(layer.data["axis"]) % made.rank
     like = net.tensor(net.inputs(next(one for one in inputs if one in reshapes)[0])[0]).shape
-    for place in _places(like, made.sizes[:axis]):
+    # Axes of size one before the last place are left to samples, of which there may be more.
+    for place in reversed(list(_places(like, made.sizes[:axis]))):
         sources = [_part(net, one, one in reshapes, like, place) for one in inputs]
         found = [one for one in sources if one is not None]
         if len(found) < len(sources):

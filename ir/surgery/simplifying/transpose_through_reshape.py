@@ -1,6 +1,8 @@
 """Transpose(Reshape(Transpose(x, p)), q) → Transpose(Reshape(x), r), where axes only come apart.
 
-Where r leaves the axes in order, all of it is one Reshape.
+Where r leaves the axes in order, all of it is one Reshape. Where axes of size one are put to
+others, it is Reshape(Transpose(x, r)): samples keep an axis of their own, of which there may be
+more.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from ...document import Layer
 from .axis_groups import axis_groups
 from .patterns import fuse, order_of
 from .reshape_chains import pattern_of, put_reshape
-from .rewriter import Rewriter, Rule
+from .rewriter import Rewriter, Rule, Value
 
 
 def _apply(net: Rewriter, layer: Layer) -> bool:
@@ -36,13 +38,25 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
             return False
         places[order[wide[0]]] = made
     rows = [place for axis in sorted(places) for place in places[axis]]
+    if rows != last and len(groups) < len(order) and all(len(made) == 1 for _, made in groups):
+        turned = [order[axis] for place in last for axis in groups[place][0]]
+        moved = Shape([given.sizes[axis] for axis in turned])
+        pattern = pattern_of(moved, Shape([apart.sizes[place] for place in last]))
+        if pattern is None:
+            return False
+        first = _turned(net, source, turned, layer)
+        return fuse(net, layer, put_reshape(net, first, pattern, layer))
     pattern = pattern_of(given, Shape([apart.sizes[place] for place in rows]))
     if pattern is None:
         return False
     new = put_reshape(net, source, pattern, value[0])
-    turned = np.array([rows.index(place) for place in last], np.int64)
-    order_ = net.constant(turned, ElementType.I64, layer)
-    return fuse(net, layer, net.add("Transpose", "opset1", [new, order_], like=layer))
+    return fuse(net, layer, _turned(net, new, [rows.index(place) for place in last], layer))
+
+
+def _turned(net: Rewriter, value: Value, order: list[int], like: Layer) -> Value:
+    """A Transpose by an order, named after a layer."""
+    rows = net.constant(np.array(order, np.int64), ElementType.I64, like)
+    return net.add("Transpose", "opset1", [value, rows], like=like)
 
 
 RULE = Rule("transpose-through-reshape", ("Transpose",), _apply)
