@@ -19,6 +19,7 @@ onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx_models import model_of, one_node  # noqa: E402
 from vinoir.ir.onnx.importing.entry import examine  # noqa: E402
+from vinoir.schemas import UnsupportedError  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 import onnx_coverage  # noqa: E402
@@ -538,6 +539,21 @@ def test_dry_run_lists_what_cannot_be(tmp_path: Path) -> None:
     assert 'needs what "TfIdfVectorizer of b" gives' in done.stdout
     assert "3 nodes: 1 ok, 1 unsupported, 1 waits" in done.stderr
     assert done.returncode == 4
+
+
+def test_operators_of_classical_models_are_told_by_their_domain() -> None:
+    nodes = [
+        helper.make_node(kind, ["x"], [f"y{kind}"], domain="ai.onnx.ml")
+        for kind in ("Scaler", "TreeEnsembleClassifier", "LabelEncoder")
+    ]
+    proto = graph(nodes, [("x", [2, 3])], [node.output[0] for node in nodes])
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    with pytest.raises(UnsupportedError) as caught:
+        ir.from_onnx(proto)
+    for node in nodes:
+        assert f"no converter for ai.onnx.ml.{node.op_type}-1: IR has no trees" in str(
+            caught.value
+        )
 
 
 def test_operators_are_listed() -> None:

@@ -324,7 +324,7 @@ class Importer:
             row.operation = f"{found.name}-{found.since}"
         converter = find(proto.op_type, found.since, domain)
         if converter is None and not is_function(found):
-            raise UnsupportedError(f"there is no converter for {found.name}-{found.since}")
+            raise _no_converter(found, domain)
         attributes = self._attributes(proto)
         check_attributes(found, list(attributes), domain)
         check_types(found, proto.attribute)
@@ -417,7 +417,7 @@ class Importer:
             ]
             body = schema.get_context_dependent_function(proto.SerializeToString(), types)
         if not body:
-            raise UnsupportedError(f"there is no converter for {found.name}-{found.since}")
+            raise _no_converter(found, schema.domain)
         function = onnx.FunctionProto.FromString(body)
         imports = {"": onnx.defs.onnx_opset_version()} | {
             **self.opsets, **opsets(function.opset_import)
@@ -518,6 +518,13 @@ class Importer:
             if one is None:
                 raise IRError(f'function {function.name} does not make its output "{formal}"')
             outer.values[name] = one.named(outer.prefix + name)
+
+
+def _no_converter(found: Signature, domain: str) -> UnsupportedError:
+    """Why a node is left out, by its domain where that is not ONNX's own."""
+    named = f"{domain}.{found.name}" if domain else found.name
+    why = ": IR has no trees, tables or text of classical models" * (domain == "ai.onnx.ml")
+    return UnsupportedError(f"there is no converter for {named}-{found.since}{why}")
 
 
 def _with_attributes(node: Any, given: Mapping[str, Any], left_out: Sequence[str]) -> Any:
