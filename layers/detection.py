@@ -308,7 +308,8 @@ class ROIAlignV3(RegionPooling):
                 (0, self.pooled_w, data.shape[3]),
             )
         ]
-        if flat and self.sampling_ratio and len(rois):
+        alike = self.sampling_ratio > 0 and len(rois) > 0  # where it is negative, there are none
+        if flat and alike:
             check_pixels(data)
             shared = [self.weights(*axis, at_least_one=at_least_one) for axis in axes]
             for index, (down, across, batch) in enumerate(
@@ -316,7 +317,7 @@ class ROIAlignV3(RegionPooling):
             ):
                 result[index] = self.means(image_of(wide, batch), down, across)
             return (result.astype(data.dtype),)
-        if self.mode == "max" and self.sampling_ratio and len(rois):
+        if self.mode == "max" and alike:
             self.largest(wide, batch_indices, axes, result, at_least_one=at_least_one)
             return (result.astype(data.dtype, copy=False),)
         for index, batch in enumerate(steps(batch_indices.tolist())):

@@ -63,7 +63,7 @@ class ExperimentalDetectronROIFeatureExtractorV6(Op):
         align = ROIAlignV3(
             pooled_h=side,
             pooled_w=side,
-            sampling_ratio=self.sampling_ratio,
+            sampling_ratio=max(self.sampling_ratio, 0),  # below none it is none, here alone
             spatial_scale=1,
             mode="avg",
         )

@@ -115,6 +115,18 @@ def test_errors_that_were_missed_once(
     assert code in {finding.code for finding in report.errors}
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("ROIAlign.9.0", True), ("ExperimentalDetectronROIFeatureExtractor.6.0", False)],
+)
+def test_samples_below_none_are_told_where_nothing_comes_of_them(
+    written: Written, name: str, told: bool
+) -> None:
+    report = damaged(written.first(name), 'sampling_ratio="2"', 'sampling_ratio="-1"')
+    assert [finding.code for finding in report.errors] == ["IR410"] * told
+    assert all("write 0" in str(finding.hint) for finding in report.errors)
+
+
 def test_a_wrong_port_before_a_variable_is_no_error(written: Written) -> None:
     report = damaged(written.first("ReadValue.6.0"), 'precision="FP32"', 'precision="I32"')
     assert report.ok

@@ -356,3 +356,15 @@ def test_boxes_end_where_proposal_marks_the_end(mode: str) -> None:
     assert found[:2].any()
     assert not found[2:].any()
     np.testing.assert_allclose(found, compiled([data, rois])[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("words", [{"mode": "avg"}, {"mode": "max"}, {}])
+@pytest.mark.parametrize("ratio", ["-1", "-3"])
+def test_of_no_samples_there_are_zeros(words: dict[str, str], ratio: str) -> None:
+    data, images = np.ones((1, 2, 8, 8), "f4"), np.zeros(3, int)
+    rois = np.array([(0, 0, 4, 4, 0), (1, 1, 2, 3, 0), (5, 5, 2, 2, 1)], "f4")
+    words = words | {"pooled_h": "3", "pooled_w": "2", "spatial_scale": "1"}
+    kind = ROIAlignV9 if "mode" in words else ROIAlignRotatedV15
+    boxes = rois[:, : 4 if "mode" in words else 5]
+    (found,) = kind.read(words | {"sampling_ratio": ratio}).run(data, boxes, images)
+    np.testing.assert_array_equal(found, np.zeros((3, 2, 3, 2), "f4"))

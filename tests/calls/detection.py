@@ -48,9 +48,9 @@ CALLS = [
     *(
         Call(
             op, [IMAGES, BOXES[:, 1:], np.array([0, 1, 1])],
-            POOLED | {"sampling_ratio": "2", "mode": "avg"},
+            POOLED | {"sampling_ratio": ratio, "mode": "avg"},
         )
-        for op in ("ROIAlignV3", "ROIAlignV9")
+        for op, ratio in (("ROIAlignV3", "2"), ("ROIAlignV9", "2"), ("ROIAlignV9", "-1"))
     ),
     Call("RegionYoloV1", [IMAGES.reshape(2, 16, 6, 3)], YOLO | {"num": "2"}),
     Call(
@@ -124,7 +124,7 @@ def draw_roialign(op: str, rng: random.Random) -> Call:
     attributes = {
         "pooled_h": str(rng.randint(1, 4)),
         "pooled_w": str(rng.randint(1, 4)),
-        "sampling_ratio": str(rng.randint(0, 3)),
+        "sampling_ratio": str(rng.randint(-1, 3)),
         "spatial_scale": str(scale),
         "mode": rng.choice(["avg", "max"]),
     }

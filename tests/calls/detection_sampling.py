@@ -61,7 +61,7 @@ def draw(op: str, rng: random.Random) -> Call:
         maps = [picture(numbers, 1, 2, height * n, width * n) for n in range(levels, 0, -1)]
         data = {
             "output_size": str(rng.randint(1, 4)),
-            "sampling_ratio": str(rng.randint(0, 3)),
+            "sampling_ratio": str(rng.randint(-1, 3)),
             "pyramid_scales": ", ".join(str(4 * 2**i) for i in range(levels)),
             "aligned": rng.choice(["true", "false"]),
         }

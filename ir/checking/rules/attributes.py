@@ -101,6 +101,13 @@ _LEAST = {
     "output_padding": 0, "sampling_ratio": 0, "feat_stride": 1, "base_size": 1,
     "pre_nms_topn": 1, "post_nms_topn": 1, "eps": 0, "epsilon": 0, "spatial_scale": 0, "clip": 0,
 }  # fmt: skip
+#: Those of which what is less means the least, to OpenVINO and here.
+_ANY = frozenset({("ExperimentalDetectronROIFeatureExtractor", "sampling_ratio")})
+#: What to write where exporters leave less than that.
+_LEAST_MEANS = {
+    "sampling_ratio": "write 0: as many samples as a cell has pixels, which torchvision means by "
+    "-1; of none at all ROIAlign makes zeros",
+}
 #: Pads of these are counts: a negative one is read as a huge number.
 _UNSIGNED_PADS = frozenset({"MaxPool", "AvgPool"})
 
@@ -427,7 +434,7 @@ def _ranges(node: LooseLayer, op: Op) -> Iterator[Note]:
         least = _LEAST.get(name)
         if name in ("pads_begin", "pads_end") and op.xml_type in _UNSIGNED_PADS:
             least = 0
-        if least is None or name not in _described(type(op)):
+        if least is None or name not in _described(type(op)) or (op.xml_type, name) in _ANY:
             continue
         value = getattr(op, name, None)
         items = value if isinstance(value, tuple) else (value,)
@@ -435,7 +442,8 @@ def _ranges(node: LooseLayer, op: Op) -> Iterator[Note]:
         if low:
             yield Note(
                 "IR410", f"{name}={shown(data[name])} of {op.spec()}: {low[0]} is less than "
-                f"{least}", node.data_element, node, name, f"the least is {least}",
+                f"{least}", node.data_element, node, name,
+                _LEAST_MEANS.get(name, f"the least is {least}"),
             )  # fmt: skip
 
 
