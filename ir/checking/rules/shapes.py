@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....layers.budget import budget
-from ....layers.sequence_recurrent import Recurrent
+from ....layers.sequence_recurrent import RNN, Along, Recurrent
 from ....layers.value_bounds import CARRIED
 from ....schemas import ElementType, IRError, LimitError, Shape, Tensor, Where, placed
 from ....schemas.packing import unpack
@@ -49,6 +49,7 @@ def _graph(graph: LooseGraph, tensors: Tensors) -> Iterator[Note]:
         yield from fed(node, given)
         yield from pads(node, given)
         yield from hidden(node, given)
+        yield from lengths(node, given)
         found: tuple[Tensor, ...] | None = None
         try:
             with placed(node.where):
@@ -194,6 +195,41 @@ def hidden(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> Iterator[
                 node, "hidden_size", "OpenVINO takes the one of the weights",
             )  # fmt: skip
             return
+
+
+def lengths(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> Iterator[Note]:
+    """Lengths of sequences where OpenVINO goes through all steps, as the sizes are not known."""
+    op = node.op
+    if not isinstance(op, Along) or not given or given[0][1].shape.is_static:
+        return
+    # Others, and those that clip, it makes a loop of, which looks at the lengths.
+    usual = isinstance(op, RNN) or tuple(map(str.lower, op.activations)) == op.usual
+    at = op.arity()[0].index("sequence_lengths")
+    if not usual or op.clip or at >= len(given) or not _are_given(node, at):
+        return
+    yield Note(
+        "IR613", f"X is {given[0][1].shape}: OpenVINO's CPU does not look at sequence_lengths of "
+        f"{op.spec()} where sizes are not known, and goes through all steps", node.element, node,
+        hint="write the sizes in: vinoir infer MODEL --input NAME=SIZES -o FIXED.xml",
+    )  # fmt: skip
+
+
+def _are_given(node: LooseLayer, index: int) -> bool:
+    """Whether values that the model is given, not their sizes alone, come into an input."""
+    if node.graph.owner is not None:
+        return False  # what a body is given may be sizes
+    waiting, seen = [(node, [index])], {node}
+    while waiting:
+        one, which = waiting.pop()
+        for wire in (one.sources.get(number) for number in which):
+            source = wire.source if wire is not None else None
+            if source is None or source in seen or source.type == "ShapeOf":
+                continue
+            if source.type in ("Parameter", "ReadValue"):
+                return True
+            seen.add(source)
+            waiting.append((source, list(source.sources)))
+    return False
 
 
 def outputs(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> tuple[Tensor, ...] | None:
