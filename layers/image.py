@@ -561,10 +561,10 @@ class GridSampleV9(Op):
 
     def place(self, along: Array, size: int) -> Array:
         """Coordinates from -1 to 1 as places between the pixels."""
-        # Halves are exact: to halve the factor is to halve the product.
-        if self.align_corners:
-            return (along + 1) * np.float32((size - 1) / 2)
-        return (along + 1) * np.float32(size / 2) - np.float32(0.5)
+        # Rounded once, as by OpenVINO's CPU: which pixel is nearest hangs on the last bit.
+        half = (size - self.align_corners) / 2
+        place: Array = (along.astype(np.float64) * half + half).astype(np.float32)
+        return place if self.align_corners else place - np.float32(0.5)
 
     def taps(self, place: Array) -> list[tuple[Array, Array | None]]:
         """The neighbours of each place along an axis, with their weights."""

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import oracle
 import pytest
 from vinoir import ir
 
@@ -84,3 +85,23 @@ def test_many_small_images_are_shared_and_stay_what_they_are(size: int, align: b
         program = ir.compile(model, **words)
         for _ in range(4):
             np.testing.assert_allclose(program(given)["sampled"], wanted, rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("size", [5, 64, 333, 1000, 1001])
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("align", [False, True])
+def test_half_way_between_pixels_the_nearest_is_openvinos(
+    size: int, padding: str, align: bool
+) -> None:
+    halves = np.arange(2 * size + 1, dtype=np.float64) / 2
+    along = halves * 2 / (size - 1) if align else (halves * 2 + 1) / size
+    places = np.stack([along - 1, np.zeros_like(along)], -1).astype(np.float32)[None, None]
+    images = np.arange(size, dtype=np.float32)[None, None, None]
+    net = sampled(
+        images.shape, places.shape[1:3], mode="nearest", padding_mode=padding, align_corners=align
+    )
+    model, given = net.model(), [images, places]
+    xml, weights = ir.dumps(model)
+    (wanted,) = oracle.ask("values", xml.decode(), weights, given)
+    for outputs in (ir.run(model, given), ir.compile(model)(given)):
+        np.testing.assert_array_equal(outputs["sampled"], wanted)
