@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....layers.budget import budget
-from ....layers.sequence_recurrent import RNN, Along, Recurrent
+from ....layers.sequence_recurrent import Along, Recurrent
 from ....layers.value_bounds import CARRIED
 from ....schemas import ElementType, IRError, LimitError, Shape, Tensor, Where, placed
 from ....schemas.packing import unpack
@@ -203,7 +203,7 @@ def lengths(node: LooseLayer, given: list[tuple[LoosePort, Tensor]]) -> Iterator
     if not isinstance(op, Along) or not given or given[0][1].shape.is_static:
         return
     # Others, and those that clip, it makes a loop of, which looks at the lengths.
-    usual = isinstance(op, RNN) or tuple(map(str.lower, op.activations)) == op.usual
+    usual = op.xml_type == "RNNSequence" or tuple(map(str.lower, op.activations)) == op.usual
     at = op.arity()[0].index("sequence_lengths")
     if not usual or op.clip or at >= len(given) or not _are_given(node, at):
         return
