@@ -72,27 +72,52 @@ def test_networks_as_openvino_and_back(tmp_path: Path) -> None:
         assert held(twice) == held(small), "what was rounded once stays"
 
 
-QUANTIZED = [("u8", "const", True), ("i8", "const", True), ("u8", "input", False),
-             ("i32", "const", False), ("fake", "const", True)]  # fmt: skip
+#: Levels, zero point and scale: ``x`` is the input, else the type of a constant, with ``>`` of
+#: one that is converted; and whether OpenVINO takes the model for quantized: all constants stay.
+QUANTIZED = [
+    *((kind, "", "f32", True) for kind in ("u8", "i8", "u4", "i4", "nf4", "f8e4m3", "f8e5m2")),
+    *((kind, "", "f32", False) for kind in ("u2", "u3", "f4e2m1", "f8e8m0", "f16", "i32")),
+    ("u8", "f32", "f32", True), ("u8", ">u8", "f32", True), ("u8", "x", "f32", False),
+    ("u8", "", "x", False), ("i4", "f32", "x", False),
+    ("u8", "", ">f16", False), ("f8e4m3", "", ">f8e8m0", False), ("i4", ">i4", ">f16", False),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "factor", "whole"), QUANTIZED)
-def test_quantized_models_stay_whole(kind: str, factor: str, whole: bool, tmp_path: Path) -> None:
+def test_models_of_quantized_weights_stay_whole_as_in_openvino(tmp_path: Path) -> None:
+    def made(said: str) -> ir.Output:
+        ones = x if said == "x" else net.constant(np.ones(2), said.removeprefix(">"))
+        wide = {"destination_type": "f32"}
+        return net.add("Convert", "opset1", [ones], **wide) if said.startswith(">") else ones
+
+    paths = []
+    for number, (kind, zero, scale, _) in enumerate(QUANTIZED):
+        for side in (1, -1):
+            net = ir.Builder("m")
+            x = net.parameter("x", "f32", "2")
+            y = made(f">{kind}")
+            if zero:
+                y = net.add("Subtract", "opset1", [y, made(zero)])
+            y = net.add("Multiply", "opset1", [y, made(scale)][::side])
+            other = net.constant(np.ones(2, "f4"), name="other")
+            net.result(net.add("Add", "opset1", [net.add("Add", "opset1", [y, other]), x]))
+            paths.append(tmp_path / f"m{number}{side}.xml")
+            ir.write(net.model(), paths[-1])
+    theirs = saved_by_openvino(paths)
+    for index, (path, saved) in enumerate(zip(paths, theirs, strict=True)):
+        small = held(ir.compress(ir.read(path)).model)
+        assert small == held(saved), QUANTIZED[index // 2]
+        assert ("other" in small) is QUANTIZED[index // 2][-1], QUANTIZED[index // 2]
+
+
+def test_models_that_quantize_values_stay_whole_as_in_openvino(tmp_path: Path) -> None:
     net = ir.Builder("m")
     x = net.parameter("x", "f32", "2")
     one = net.constant(np.full(2, 2, "f4"), name="one")
-    if kind == "fake":
-        y = net.add("FakeQuantize", "opset1", [x, *[one] * 4], levels=256)
-    else:
-        numbers = net.constant(np.array([1, 2]), kind)
-        wide = net.add("Convert", "opset1", [numbers], destination_type="f32")
-        y = net.add("Multiply", "opset1", [wide, one if factor == "const" else x])
-    net.result(net.add("Add", "opset1", [y, net.constant(np.ones(2, "f4"), name="other")]))
-    net.result(x)
+    net.result(net.add("FakeQuantize", "opset1", [x, *[one] * 4], levels=256))
     ir.write(net.model(), tmp_path / "m.xml")
-    small = ir.compress(ir.read(tmp_path / "m.xml")).model
-    assert ("other" in held(small)) is whole
-    assert held(small) == held(saved_by_openvino([tmp_path / "m.xml"])[0])
+    small = held(ir.compress(ir.read(tmp_path / "m.xml")).model)
+    assert set(small) == {"one"}
+    assert small == held(saved_by_openvino([tmp_path / "m.xml"])[0])
 
 
 def test_what_shapes_are_computed_from_stays(tmp_path: Path) -> None:

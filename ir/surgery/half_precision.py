@@ -41,10 +41,8 @@ _SENSITIVE: dict[str, tuple[int, ...]] = {
     "Tile": (1,),
     "TopK": (1,),
 }
-#: The element types of quantized weights.
-_NARROW = frozenset(map(ElementType, (
-    "i8", "u8", "i4", "u4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0"
-)))  # fmt: skip
+#: The element types of weights that tell OpenVINO that a model is quantized.
+_NARROW = frozenset(map(ElementType, ("i8", "u8", "i4", "u4", "nf4", "f8e4m3", "f8e5m2")))
 #: A number that is off by more than this is lost; or by such a part, alone and among others.
 _MOST_OFF, _MOST_OFF_OF_ONE, _MOST_OFF_OF_MANY = 1.0, 1e-4, 1e-3
 #: The part of lost numbers from which a constant stays.
@@ -159,34 +157,44 @@ def _graphs(model: Model) -> list[Graph]:
 
 
 def _quantizes(layer: Layer) -> bool:
-    """Whether a layer quantizes, or brings back weights that are quantized."""
+    """Whether a layer quantizes, or brings back weights that are quantized.
+
+    As OpenVINO sees it: a scale that is converted, as MXFP4 has it, quantizes no model.
+    """
     if layer.type in ("FakeConvert", "FakeQuantize"):
         return True
-    if layer.type != "Multiply" or layer.graph is None:
+    if layer.type != "Multiply":
         return False
-    rows = [row[0] for row in layer.graph.sources(layer) if row is not None]
-    for row, scale in zip(rows, reversed(rows), strict=True):
-        if row.type == "Subtract":
-            row = _first(row) or row
-        constant = _first(row) if row.type == "Convert" else None
-        if constant is None or not constant.is_constant or not _is_number(scale):
-            continue
-        if constant.element_type in _NARROW:
+    factors = _sources(layer)
+    for shifted, scale in zip(factors, reversed(factors), strict=True):
+        levels = _levels(shifted)
+        if scale.is_constant and levels is not None and levels.element_type in _NARROW:
             return True
     return False
 
 
-def _is_number(layer: Layer) -> bool:
-    """Whether a layer is a constant, or one that is converted."""
-    source = _first(layer) if layer.type == "Convert" else layer
-    return source is not None and source.is_constant
+def _levels(layer: Layer) -> Layer | None:
+    """The constant that a layer makes numbers of, which may be less a zero point."""
+    if layer.type != "Subtract":
+        return _converted(layer)
+    match _sources(layer):
+        case [levels, zero] if zero.is_constant or _converted(zero):
+            return _converted(levels)
+    return None
 
 
-def _first(layer: Layer) -> Layer | None:
-    """What feeds the first input."""
+def _converted(layer: Layer) -> Layer | None:
+    """The constant that a layer converts."""
+    match _sources(layer):
+        case [source] if layer.type == "Convert" and source.is_constant:
+            return source
+    return None
+
+
+def _sources(layer: Layer) -> list[Layer]:
+    """What feeds a layer."""
     assert layer.graph is not None
-    row = layer.graph.producer(layer, 0)
-    return None if row is None else row[0]
+    return [row[0] for row in layer.graph.sources(layer) if row is not None]
 
 
 def _upstream_of_shapes(graph: Graph) -> set[int]:
