@@ -85,7 +85,7 @@ def test_products_take_the_place_of_equations() -> None:
     for equation, one, other in EQUATIONS[:12]:
         model, inputs = equated(equation, one, other, None)
         program = ir.compile(model)
-        (rows,) = [[node.kind for node, _ in program.times(inputs, 1) or []]]
+        (rows,) = [[node.kind for node, *_ in program.times(inputs, 1) or []]]
         assert "MatMul" in rows, equation
         assert "" not in rows, equation
 
@@ -268,7 +268,7 @@ def test_attention_with_scaled_heads(kind: str, masked: str) -> None:
     inputs = [rng.standard_normal(shape).astype("f4") for _ in range(3)]
     model = net.model()
     agree(model, inputs, within=1e-5)
-    kinds = [node.kind for node, _ in ir.compile(model).times(inputs, 1) or []]
+    kinds = [node.kind for node, *_ in ir.compile(model).times(inputs, 1) or []]
     joined = kind == "one" or (kind == "heads" and masked != "before")
     assert ("ScaledDotProductAttention" in kinds) == joined
 

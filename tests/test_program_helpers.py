@@ -174,7 +174,7 @@ def test_times_are_those_of_later_calls(fork: bool) -> None:
     program = ir.compile(model, threads=2, fork=fork)
     timed = program.times(inputs, 1)
     assert timed is not None
-    assert all(seconds > 0 for _, seconds in timed)
+    assert all(seconds > 0 for _, seconds, _ in timed)
     (planned,) = program._plans.values()
     assert planned is not None
     assert planned._warm

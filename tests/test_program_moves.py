@@ -28,7 +28,7 @@ def moved(net: ir.Builder, y: ir.Output, *steps: tuple[str, list[int]]) -> ir.Ou
 def moves(model: ir.Model, inputs: list[np.ndarray[Any, Any]]) -> int:
     """How many nodes of a program move numbers and do nothing else."""
     program = ir.compile(model, threads=1)
-    kinds = [node.kind for node, _ in program.times(inputs, 1) or []]
+    kinds = [node.kind for node, *_ in program.times(inputs, 1) or []]
     return sum(kind in ("Reshape", "Transpose", "Squeeze", "Unsqueeze") for kind in kinds)
 
 
@@ -141,7 +141,7 @@ def test_what_turns_a_matrix_for_a_product_stays_a_view(multiplied: bool) -> Non
     inputs = [RNG.standard_normal(shape).astype("f4") for shape in shapes]
     agree(net.model(), inputs, within=1e-6)
     program = ir.compile(net.model(), threads=1)
-    copied = [node for node, _ in program.times(inputs, 1) or [] if node.kind == "Reshape"]
+    copied = [node for node, *_ in program.times(inputs, 1) or [] if node.kind == "Reshape"]
     assert [node.outputs[0].shape for node in copied] == [(36, 5) if multiplied else (5, 36)]
 
 

@@ -100,7 +100,7 @@ def test_slices_for_elements(reduction: str, repeated: str, kind: str, wide: int
     ]
     given += [rng.integers(0, 12, (30, wide)).astype("i4")] if repeated == "no" else []
     agree(model, given)
-    ran = [node.op.xml_type for node, _ in ir.compile(model).times(given, 1) or []]
+    ran = [node.op.xml_type for node, *_ in ir.compile(model).times(given, 1) or []]
     taken = repeated != "no" and reduction not in ("mean", "fresh")
     assert ("ScatterNDUpdate" in ran) == taken
     if taken:
