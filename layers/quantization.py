@@ -5,7 +5,6 @@ Specification pages: FakeQuantize-1, FakeConvert-13.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..schemas import Array, ElementType, IRError, Shape, Tensor
 from ..schemas.attributes import Alias, Int, Type
 from .axes import Rule, broadcast
 from .base import Op, element_type
-from .casting import as_half, narrowed
+from .casting import narrowed
 from .elementwise import settled
 
 
@@ -88,12 +87,26 @@ class FakeQuantizeV1(Op):
         return limit.reshape((*limit.shape, *[1] * (data.ndim - limit.ndim)))
 
 
-@cache
-def _rounded(kind: ElementType) -> Array:
-    """What each float16, by its bits, is as an 8-bit float: looked up, it is soonest rounded."""
-    with np.errstate(all="ignore"):
-        every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-        return every.astype(kind.dtype).astype(np.float32)
+#: The bits of a float32 that hold its power of two, how many are below them, and what is added.
+_POWER, _BELOW, _BIAS = 0x7F800000, 23, 127
+#: Binary places behind the first digit, and the power of two of the least number with all of them.
+_PLACES = {ElementType.F16: (10, -14), ElementType.F8E4M3: (3, -6), ElementType.F8E5M2: (2, -14)}
+
+
+def _round(values: Array, kind: ElementType) -> None:
+    """Round numbers of float32, within the range of a type, to those of the type, in place.
+
+    Beside one and a half times the power of two whose last digit is theirs, no more digits fit.
+    """
+    places, least = _PLACES[kind]
+    bits = values.view(np.int32).copy()
+    bits &= _POWER
+    np.maximum(bits, (least + _BIAS) << _BELOW, out=bits)
+    bits += (_BELOW - places) << _BELOW
+    bits |= 1 << (_BELOW - 1)
+    beside = bits.view(np.float32)
+    values += beside
+    values -= beside
 
 
 class FakeConvertV13(Op):
@@ -126,8 +139,10 @@ class FakeConvertV13(Op):
         offset = np.float32(0) if shift is None else shift.astype(np.float32)
         most = 448 if kind is ElementType.F8E4M3 else 57344
         with np.errstate(all="ignore"):
-            scaled = data.astype(np.float32) * factor - offset
-            half = as_half(np.clip(scaled, -most, most))
+            values = np.asarray(data.astype(np.float32, copy=False) * factor - offset)
+            np.clip(values, -most, most, out=values)
+            _round(values, ElementType.F16)
+            _round(values, kind)
             # As OpenVINO's CPU does: a quotient may end one place beside the product.
-            values = (_rounded(kind)[half.view(np.uint16)] + offset) * (1 / factor)
+            values = (values + offset) * (1 / factor)
         return (narrowed(values, data.dtype),)

@@ -10,7 +10,8 @@ import pytest
 from oracle import Call, expected_values
 from vinoir import ir
 from vinoir.layers import Op
-from vinoir.schemas import IRError, Shape, Tensor
+from vinoir.layers.casting import as_half
+from vinoir.schemas import ElementType, IRError, Shape, Tensor
 
 
 def op(name: str, number: int, **attributes: str) -> Any:
@@ -92,6 +93,23 @@ def test_rounded_to_eight_bits(kind: str, data: list[float], expected: list[floa
     made = op("FakeConvert", 13, destination_type=kind)
     (found,) = made.run(np.array(data, "f4"), np.array(1, "f4"))
     assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["f8e4m3", "f8e5m2"])
+def test_every_number_is_rounded_by_way_of_halves(kind: str) -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype("f4")
+    halves = np.sort(halves[np.isfinite(halves)])
+    between = (halves[1:] + halves[:-1]) / 2
+    sides = [np.nextafter(between, np.float32(side)) for side in (-1e9, 1e9)]
+    data = np.concatenate([halves, between, *sides, [np.nan, np.inf, -np.inf]], dtype="f4")
+    to = ElementType(kind).dtype
+    most = 448 if kind == "f8e4m3" else 57344
+    wanted = as_half(np.clip(data, -most, most)).astype(to).astype("f4")
+    (found,) = op("FakeConvert", 13, destination_type=kind).run(data, np.array(1, "f4"))
+    np.testing.assert_array_equal(found, wanted)
+    (found,) = op("FakeConvert", 13, destination_type=kind).run(data[9], np.array(1, "f4"))
+    assert found == wanted[9]
+    assert found.shape == ()
 
 
 def test_scaled_shifted_and_back() -> None:
