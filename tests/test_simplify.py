@@ -286,6 +286,39 @@ def test_compressed_weights_stay_compressed() -> None:
     assert kinds(ir.simplify(network("2,4", eights))[0]) == ["Add", "Convert", "Multiply"]
 
 
+def test_a_table_of_levels_stays_one_though_others_leave_room() -> None:
+    rng = np.random.default_rng(0)
+
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        for _ in range(4):
+            x = n.matmul(x, n("Add", *(n.numbers(64, 64) for _ in range(2))))
+        table = n.net.constant(rng.standard_normal(8).astype("f2"))
+        places = n.net.constant(rng.integers(0, 8, (64, 64)), "u4")
+        levels = n("Gather", table, n("Convert", places, destination_type="u8"), 0, opset=8)
+        scaled = n("Multiply", levels, n.net.constant(rng.standard_normal((64, 1)).astype("f2")))
+        return n.matmul(x, n("Convert", scaled, destination_type="f32"))
+
+    model = network("2,64", build)
+    new, _ = ir.simplify(model)
+    assert {"Gather", "Multiply"} <= set(kinds(new))
+    given = rng.standard_normal((2, 64)).astype("f4")
+    np.testing.assert_array_equal(*(next(iter(ir.run(m, [given]).values())) for m in (model, new)))
+
+
+@pytest.mark.parametrize("number", [0.1, 0.5])
+def test_half_precision_is_folded_where_it_holds_what_comes_out(number: float) -> None:
+    def build(n: Net, x: ir.Output) -> ir.Output:
+        one, other = (n.net.constant(np.full(4, number, "f2") + np.arange(4, dtype="f2"))
+                      for _ in range(2))  # fmt: skip
+        return n("Add", x, n("Convert", n("Multiply", one, other), destination_type="f32"))
+
+    model = network("4", build)
+    new, _ = ir.simplify(model)
+    assert ("Multiply" in kinds(new)) is (number == 0.1)
+    given = np.zeros(4, "f4")
+    np.testing.assert_array_equal(*(next(iter(ir.run(m, [given]).values())) for m in (model, new)))
+
+
 def test_repeated_constants_of_a_file_are_kept_once(tmp_path: Path) -> None:
     def build(n: Net, x: ir.Output) -> ir.Output:
         same = np.arange(1000, dtype="f4")

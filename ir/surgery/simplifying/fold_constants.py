@@ -1,9 +1,10 @@
 """f(constants) → constant, where no bytes are added; so with ShapeOf where sizes are known.
 
-Compressed weights stay compressed: what widens them is left to the runtime. Parts of a constant
-that together are no more than it are taken out together. Where there is little room, all that
-leads from constants to a layer that needs more than them is done at once: its outcome alone takes
-bytes.
+Compressed weights stay compressed: what widens them is left to the runtime, and so is what half
+precision is declared to hold, is not rounded to it when it runs, and would be as a constant. Parts
+of a constant that together are no more than it are taken out together. Where there is little
+room, all that leads from constants to a layer that needs more than them is done at once: its
+outcome alone takes bytes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ....schemas import Array, ElementType
 from ...document import Layer
 from ...storage import let_go, parts
 from ..scratch import LARGE
+from .readings import halves_of
 from .rewriter import LAYER_BYTES, Rewriter, Rule, Value
 
 _TYPES = frozenset(
@@ -93,9 +95,9 @@ def _apply(net: Rewriter, layer: Layer) -> bool:
 def _may_be_done(net: Rewriter, layer: Layer, used: list[Value]) -> bool:
     """Whether a layer gives the same whenever it runs, of types that are computed alike."""
     kind = layer.kind
-    if kind is None or kind.is_random or kind.rows_vary or _widens(net, layer):
+    if kind is None or kind.is_random or kind.rows_vary:
         return False
-    return all(net.kind(one) in _TYPES for one in used)
+    return all(net.kind(one) in _TYPES for one in used) and not _widens(net, layer)
 
 
 def is_made_of_constants(net: Rewriter, layer: Layer) -> bool:
@@ -147,7 +149,8 @@ def _outcome(
 
 
 def _values(net: Rewriter, layer: Layer, used: list[Value]) -> list[Array] | None:
-    known = [net.tensor(one).value for one in used]
+    # What inference knows in half precision is rounded.
+    known = [None if net.kind(one) is ElementType.F16 else net.tensor(one).value for one in used]
     if all(array is not None for array in known):
         return [array for array in known if array is not None]
     sources = net.inputs(layer)
@@ -159,33 +162,40 @@ def _values(net: Rewriter, layer: Layer, used: list[Value]) -> list[Array] | Non
     return _run(net, layer, used, [array for array in arrays if array is not None])
 
 
-def _run(net: Rewriter, layer: Layer, used: list[Value], arrays: list[Array]) -> list[Array]:
+def _run(
+    net: Rewriter, layer: Layer, used: list[Value], arrays: list[Array]
+) -> list[Array] | None:
+    """What a layer gives; None where half precision does not hold what is not rounded to it."""
     op = layer.op
     assert op is not None
     op, types = computing(op), [net.kind(one).dtype for one in used]
+    holds = True
 
     def made(given: Iterable[Array]) -> list[Array]:
+        nonlocal holds
         with np.errstate(all="ignore"):
             found = run_within_memory(op, *map(as_computed, given))
-            return [
-                np.asarray(found[index]).astype(dtype, copy=False)
-                for (_, index), dtype in zip(used, types, strict=True)
-            ]
+            declared = []
+            for (_, index), dtype in zip(used, types, strict=True):
+                whole = np.asarray(found[index])
+                declared.append(whole.astype(dtype, copy=False))
+                if dtype == np.float16:
+                    holds = holds and np.array_equal(declared[-1], whole, equal_nan=True)
+            return declared
 
-    if not _is_by_elements(op):
-        return made(arrays)
-    shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    if prod(shape) * types[0].itemsize < LARGE:
-        return made(arrays)
-    wide = [np.broadcast_to(array, shape) for array in arrays]
-
-    def pieces() -> Iterator[Array]:
+    def pieces(shape: tuple[int, ...]) -> Iterator[Array]:
+        wide = [np.broadcast_to(array, shape) for array in arrays]
         for index in parts(shape):
             yield made(array[index] for array in wide)[0]
             for array in arrays:
                 let_go(array)
 
-    return [net.scratch.put(shape, types[0], pieces())]
+    shape = np.broadcast_shapes(*(array.shape for array in arrays)) if _is_by_elements(op) else ()
+    if prod(shape) * types[0].itemsize < LARGE:
+        found = made(arrays)
+    else:
+        found = [net.scratch.put(shape, types[0], pieces(shape))]
+    return found if holds or layer.id in halves_of(net).layers else None
 
 
 def _is_by_elements(op: Op) -> bool:
@@ -247,7 +257,9 @@ def _fixed(net: Rewriter, value: Value) -> Array | None:
 
 
 def _widens(net: Rewriter, layer: Layer) -> bool:
-    """Whether a Convert lets weights be kept in fewer bits."""
+    """Whether a Convert, or a Gather of a table's numbers, lets weights be kept in fewer bits."""
+    if layer.type == "Gather" and net.kind((layer, 0)).dtype.kind == "f":
+        return net.kind(net.inputs(layer)[1]).bits <= 8
     if layer.type not in ("Convert", "ConvertLike"):
         return False
     given, made = net.kind(net.inputs(layer)[0]), net.kind((layer, 0))
