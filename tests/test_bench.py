@@ -105,6 +105,23 @@ def test_each_run_begins_with_variables_anew(tmp_path: Path) -> None:
     assert report.difference == 0
 
 
+def test_weights_of_few_bits_are_no_difference(tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    rng = np.random.default_rng(1)
+    net = ir.Builder("levels")
+    levels = net.constant(rng.integers(-128, 127, (512, 512), np.int8))
+    wide = net.add("Convert", "opset1", [levels], destination_type="f32")
+    scale = net.constant(np.full((512, 1), 0.01, "f4"))
+    weights = net.add("Multiply", "opset1", [wide, scale])
+    x = net.parameter("x", "f32", "?,512")
+    made = net.add("MatMul", "opset1", [x, weights], transpose_a=False, transpose_b=True)
+    net.result(made, name="y")
+    ir.write(net.model(), tmp_path / "m.xml")
+    array = rng.standard_normal((40, 512)).astype("f4")
+    report = bench.measure(ir.read(tmp_path / "m.xml"), [array], against=["openvino"], runs=1)
+    assert report.difference < 1e-5
+
+
 def test_what_another_runtime_refuses_at_a_later_run_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..faces import face
 
 if TYPE_CHECKING:
+    from .bench import AT_F32 as AT_F32
     from .bench import LAYER_RUNS as LAYER_RUNS
     from .bench import LayerRow as LayerRow
     from .bench import Report as Report
@@ -17,6 +18,6 @@ if TYPE_CHECKING:
 face(
     __name__,
     {
-        "bench": "LAYER_RUNS LayerRow Report Row layer_rows measure",
+        "bench": "AT_F32 LAYER_RUNS LayerRow Report Row layer_rows measure",
     },
 )

@@ -21,13 +21,9 @@ import numpy as np
 import openvino as ov
 from vinoir import ir
 from vinoir.ir.engine.workers import describe
+from vinoir.ir.measuring import AT_F32
 
 Row = dict[str, Any]
-EXACT = {
-    "INFERENCE_PRECISION_HINT": "f32",
-    "KV_CACHE_PRECISION": "f32",
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-}
 
 
 def steps_of(path: Path) -> list[list[np.ndarray]]:
@@ -53,7 +49,7 @@ def measured(path: Path, runs: int, threads: int) -> Row:
     """One network: seconds to prepare, milliseconds of the first call and of later steps."""
     steps = steps_of(path.with_suffix(".npz"))
     began = time.perf_counter()
-    model = ov.Core().compile_model(path, "CPU", EXACT | {"INFERENCE_NUM_THREADS": threads})
+    model = ov.Core().compile_model(path, "CPU", AT_F32 | {"INFERENCE_NUM_THREADS": threads})
     request = model.create_infer_request()
     middle = time.perf_counter()
     program = ir.compile(ir.read(path), threads=threads)

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .families import EXACT, steps_of
+from vinoir.ir.measuring import AT_F32
+
+from .families import steps_of
 
 
 def held() -> float:
@@ -35,7 +37,7 @@ def prepared(engine: str, path: Path) -> Callable[[list[Any]], Any]:
     if engine == "openvino":
         import openvino as ov
 
-        words = EXACT | {"INFERENCE_NUM_THREADS": 2}
+        words = AT_F32 | {"INFERENCE_NUM_THREADS": 2}
         request = ov.Core().compile_model(path, "CPU", words).create_infer_request()
         return request.infer
     from vinoir import ir

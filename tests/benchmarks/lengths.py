@@ -18,8 +18,9 @@ import numpy as np
 import openvino as ov
 from vinoir import ir
 from vinoir.ir.engine.workers import describe
+from vinoir.ir.measuring import AT_F32
 
-from .families import EXACT, Row, distance, steps_of
+from .families import Row, distance, steps_of
 
 #: So many sizes come before those that count: plans for the first few are made well.
 FIRST = 8
@@ -52,7 +53,7 @@ def measured(path: Path, sizes: int, threads: int) -> Row | None:
     if not graph.is_dynamic():
         return None
     request = core.compile_model(
-        graph, "CPU", EXACT | {"INFERENCE_NUM_THREADS": threads}
+        graph, "CPU", AT_F32 | {"INFERENCE_NUM_THREADS": threads}
     ).create_infer_request()
     program = ir.compile(ir.read(path), threads=threads)
     shapes = [given.partial_shape for given in graph.inputs]
