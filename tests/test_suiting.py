@@ -9,7 +9,9 @@ import oracle
 import pytest
 from cli_folder import caller
 from vinoir import ir
-from vinoir.ir.execution import sized
+from vinoir.ir.execution import sized, suiting
+from vinoir.layers.budget import within
+from vinoir.schemas import LimitError, Tensor
 
 WINDOW = {"dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
 
@@ -92,6 +94,48 @@ def test_the_least_sizes_are_kept_where_they_do() -> None:
     net.result(net.add("ReLU", "opset1", [net.parameter("x", "f32", "?,3,5..9")]), name="y")
     model = net.model()
     assert sized(model, {}) == {}
+
+
+def test_a_large_model_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = ir.Builder("m")
+    value = image(net, 17)
+    for _ in range(40):
+        value = net.add("ReLU", "opset1", [value])
+    net.result(value, name="y")
+    model = net.model()
+    (x,) = model.parameters
+    assert sized(model, {}) == {x.id: "random:1,5,64,64"}
+    monkeypatch.setattr(suiting, "LAYERS", 100)
+    asked = []
+    infer_graph = suiting.infer_graph
+    monkeypatch.setattr(
+        suiting, "infer_graph", lambda *a, **k: asked.append(1) or infer_graph(*a, **k)
+    )
+    assert sized(model, {}) == {}
+    assert len(asked) < 30
+
+
+def test_sizes_that_are_too_large_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = ir.Builder("m")
+    net.result(image(net, 17), name="y")
+    model = net.model()
+    (x,) = model.parameters
+    infer_graph = suiting.infer_graph
+
+    def limited(graph: ir.Model, given: dict[int, Tensor], **words: object) -> object:
+        if suiting.PRIME in given[x.id].shape:
+            raise LimitError("it is too large")
+        return infer_graph(graph, given, **words)
+
+    monkeypatch.setattr(suiting, "infer_graph", limited)
+    assert sized(model, {}) == {x.id: "random:1,5,64,64"}
+
+
+def test_no_sizes_are_looked_for_when_time_is_over() -> None:
+    net = ir.Builder("m")
+    net.result(image(net, 17), name="y")
+    with within(max_seconds=1e-9), pytest.raises(LimitError):
+        sized(net.model(), {})
 
 
 def test_sizes_that_were_given_stay() -> None:

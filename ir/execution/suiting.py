@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
+from ...layers.budget import budget
 from ...schemas import IRError, LimitError, Shape, Tensor
 from ...schemas.shapes import limits
 from ..document import Graph, Layer, Model
@@ -20,8 +21,9 @@ Axis: TypeAlias = tuple[int, int]
 #: Sizes that are tried, the smallest first, and one that hardly anything is made for.
 USUAL = (1, 2, 3, 4, 8, 16, 32, 64, 96, 128, 160, 192, 224, 256, 384, 512, 640)
 PRIME = 4099
-#: Of more open axes no sizes are looked for, nor among more sizes that constants have.
-AXES, SIZES = 24, 64
+#: Of more open axes no sizes are looked for, nor among more sizes that constants have, nor after
+#: so many layers were asked: that takes some ten seconds.
+AXES, SIZES, LAYERS = 24, 64, 400_000
 
 
 def suited(
@@ -80,12 +82,14 @@ class _Trials:
             for axis, size in enumerate(shapes[name])
             if not isinstance(size, int)
         }
-        #: How many layers took what they were given, the last time.
-        self.reached = 0
+        #: How many layers took what they were given, the last time, and how many in all.
+        self.reached = self.asked = 0
         self._constant_sizes: list[int] | None = None
 
     def pass_with(self, sizes: Mapping[Axis, int]) -> bool:
-        """Whether all layers take these sizes, whatever others are."""
+        """Whether all layers take these sizes, whatever others are; none if it takes too long."""
+        if self.asked > LAYERS:
+            return False
         given = {
             name: Tensor(
                 self._types[name],
@@ -106,10 +110,12 @@ class _Trials:
 
         try:
             infer_graph(self._model, given, hope=count)
-        except LimitError:
-            raise
-        except IRError:
+        except IRError as error:
+            if isinstance(error, LimitError):
+                budget().check_time()  # what is too large is not taken; if time is over, it is
             return False
+        finally:
+            self.asked += self.reached
         return True
 
     def filled(self, sizes: Mapping[Axis, int]) -> dict[int, tuple[int, ...]]:
