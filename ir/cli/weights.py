@@ -11,7 +11,7 @@ import click
 from ...schemas import Array, UsageError
 from ...schemas.printing import counted
 from ..display import constant_bytes, plot_weights, plotted, write_text
-from ..document import Layer, Model, body_path
+from ..document import Layer, Model, body_path, path_of
 from .archive import save_arrays
 from .options import (
     Source,
@@ -45,9 +45,10 @@ def weights_command() -> None:
 def list_command(source: Source, format_: str) -> None:
     """List every constant of MODEL with its type, shape and place in the .bin."""
     found = source.read()
-    rows = [{"body": path, **constant_facts(layer)} for path, layer in constants(found)]
+    rows = [(layer, constant_facts(layer)) for layer in constants(found)]
     if format_ == "json":
-        print_json("weights", {"constants": rows})
+        content = [{"body": body_of(layer), **facts} for layer, facts in rows]
+        print_json("weights", {"constants": content})
         return
     print_table(
         "",
@@ -55,13 +56,13 @@ def list_command(source: Source, format_: str) -> None:
         [
             [
                 r["id"],
-                placed(r["body"], r["name"]),
+                path_of(layer),
                 r["type"],
                 r["shape"],
                 "-" if r["offset"] is None else r["offset"],
                 bytes_text(r["bytes"]),
             ]
-            for r in rows
+            for layer, r in rows
         ],
         right=(0, 4, 5),
     )
@@ -78,8 +79,8 @@ def export_command(source: Source, output: str, force: bool) -> None:
     refuse_present(force, output)
     found = source.read()
     arrays: dict[str, Array] = {}
-    for path, layer in constants(found):
-        name = placed(path, layer.name)
+    for layer in constants(found):
+        name = path_of(layer)
         arrays[name if name not in arrays else f"{name}#{layer.id}"] = layer.value
     save_arrays(arrays, output, force=force)
     note(f"wrote {counted(len(arrays), 'constant')} to {output}")
@@ -112,16 +113,14 @@ def plot_command(source: Source, output: str, least: int, most: int, force: bool
     note(f"drew {counted(min(whole, most), 'constant')}{largest} into {output}")
 
 
-def constants(model: Model) -> Iterator[tuple[str, Layer]]:
-    """Every constant, and the path of the body that it is in; "" in the model itself."""
-    for layer in model.everywhere():
-        if layer.is_constant:
-            yield "" if layer.graph is None else body_path(layer.graph), layer
+def constants(model: Model) -> Iterator[Layer]:
+    """Every constant, also those in bodies."""
+    return (layer for layer in model.everywhere() if layer.is_constant)
 
 
-def placed(body: str, name: str) -> str:
-    """A name behind the path of a body."""
-    return f"{body}/{name}" if body else name
+def body_of(layer: Layer) -> str:
+    """The path of the body that a layer is in; "" in the model itself."""
+    return "" if layer.graph is None else body_path(layer.graph)
 
 
 def constant_facts(layer: Layer) -> dict[str, Any]:
