@@ -13,7 +13,7 @@ from ...schemas import Array, IRError, Shape, UnsupportedError, UsageError
 from ...schemas.printing import printable
 from ...schemas.shapes import limits
 from ..document import Layer, Model, named_inputs
-from .suiting import suited
+from .suiting import least, suited
 
 #: What an input may be filled with.
 FILLINGS = ("random", "zeros", "ones")
@@ -83,7 +83,7 @@ def filled(shape: Shape, parameter: Layer) -> tuple[int, ...]:
             f'input "{parameter.name}" has no rank, an array is needed',
             hint=f"--input {parameter.name}=FILE.npy",
         )
-    return tuple(size if isinstance(size, int) else max(size.low or 0, 1) for size in shape)
+    return tuple(map(least, shape))
 
 
 def sized(model: Model, words: Mapping[int, str]) -> dict[int, str]:

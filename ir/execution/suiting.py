@@ -7,11 +7,11 @@ together, of images and of other inputs, until no layer refuses.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from ...layers.budget import budget
-from ...schemas import IRError, LimitError, Shape, Tensor
+from ...schemas import IRError, LimitError, Shape, Size, Tensor
 from ...schemas.shapes import limits
 from ..document import Graph, Layer, Model
 from ..inference import infer_graph, parameter_type
@@ -37,12 +37,12 @@ def suited(
         wanted: The inputs that get sizes; others stay open.
     """
     trials = _Trials(model, shapes, wanted)
-    least = {axis: low for axis, (low, _) in trials.open.items()}
-    if trials.pass_with(least):
-        return trials.filled(least)
-    if len(least) > AXES or not trials.pass_with({}):
+    smallest = {axis: low for axis, (low, _) in trials.open.items()}
+    if trials.pass_with(smallest):
+        return trials.filled(smallest)
+    if len(smallest) > AXES or not trials.pass_with({}):
         return None
-    choices = {axis: trials.choices(axis) for axis in least}
+    choices = {axis: trials.choices(axis) for axis in smallest}
     if not all(choices.values()):
         return None
     chosen = {axis: sizes[0] for axis, sizes in choices.items()}
@@ -55,7 +55,7 @@ def suited(
     for some in (images, others, images):
         farthest = -1
         for size in USUAL if some else ():
-            grown = {axis: min(_at_least(size, choices[axis])) for axis in some}
+            grown = {axis: _at_least(size, choices[axis]) for axis in some}
             if trials.pass_with(chosen | grown):
                 return trials.filled(chosen | grown)
             if trials.reached > farthest:
@@ -64,9 +64,14 @@ def suited(
     return None
 
 
-def _at_least(size: int, choices: Iterable[int]) -> list[int]:
-    """Those choices that are no smaller; the largest where there are none."""
-    return [choice for choice in choices if choice >= size] or [max(choices)]
+def _at_least(size: int, choices: Sequence[int]) -> int:
+    """The first of rising choices that is no smaller; the last where there is none."""
+    return next((choice for choice in choices if choice >= size), choices[-1])
+
+
+def least(size: Size) -> int:
+    """The size that an axis has where nobody gave any, if it may be so small."""
+    return size if isinstance(size, int) else max(size.low or 0, 1)
 
 
 class _Trials:
@@ -77,7 +82,7 @@ class _Trials:
         self._types = {name: parameter_type(model.layer(name)) for name in shapes}
         #: The least and the largest size of each open axis.
         self.open: dict[Axis, tuple[int, int | None]] = {
-            (name, axis): (max(limits(size)[0] or 0, 1), limits(size)[1])
+            (name, axis): (least(size), limits(size)[1])
             for name in wanted
             for axis, size in enumerate(shapes[name])
             if not isinstance(size, int)
